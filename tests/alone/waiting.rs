@@ -1,6 +1,7 @@
 //! Calls and their failures while ranks sleep, as they do beside other busy threads: forced by
 //! `PHALANX_TEST_SLEEP`, which the process must have from its start.
 
+use crate::common::on_threads;
 use phalanx::{Comm, Error, Team, op};
 use std::time::Duration;
 
@@ -70,11 +71,7 @@ fn in_parts() {
 #[ignore = "run by `alone`"]
 fn on_threads_of_ones_own() {
     for p in [3, 8] {
-        std::thread::scope(|s| {
-            for mut comm in Team::external(p).expect("communicators") {
-                s.spawn(move || calls(&mut comm));
-            }
-        });
+        on_threads(Team::external(p).expect("communicators"), |mut comm| calls(&mut comm));
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) use one_result::{Bits, double, every_way_to, one_result, one_result_o
 #[cfg(feature = "half")]
 pub(crate) use one_result::{brain, short};
 pub(crate) use uneven::{UNEVEN, common_counts, every_uneven, lists, pairs};
-pub(crate) use watch::{Watch, watched, watched_cases};
+pub(crate) use watch::{Watch, watch};
 
 use phalanx::{Comm, Error, Team, op};
 
@@ -103,6 +103,24 @@ pub(crate) fn check_usable(team: &Team, salt: u64) {
     if let Err(e) = team.run(|comm| right(comm, salt)) {
         panic!("a correct run after a failed one: {e}");
     }
+}
+
+/// `f` of each, on a thread of its own; none may panic.
+pub(crate) fn on_threads<T: Send, R: Send>(
+    all: impl IntoIterator<Item = T>,
+    f: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
+    let f = &f;
+    std::thread::scope(|s| {
+        let threads: Vec<_> = all.into_iter().map(|it| s.spawn(move || f(it))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// The results of a run that must succeed.
+#[track_caller]
+pub(crate) fn succeeds<R: Send>(team: &Team, f: impl Fn(&mut Comm) -> R + Sync) -> Vec<R> {
+    team.run(f).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The error of a run that must not succeed.

@@ -1,7 +1,7 @@
 //! The watchdog: it ends the process of a test that hangs, and names the case.
 
 use std::io::Write;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,17 @@ use std::time::{Duration, Instant};
 /// taken more than a minute. It finds hangs, and says nothing about speed.
 const LONGEST: Duration = Duration::from_secs(240);
 
-/// What a test is doing; see [`watched_cases`].
-#[derive(Clone)]
-pub(crate) struct Watch(Arc<Mutex<(String, Instant)>>);
+/// A test under the watchdog, and what it is doing; see [`watch`].
+pub(crate) struct Watch {
+    case: Arc<Mutex<(String, Instant)>>,
+    /// Dropped with the rest, which ends the watchdog.
+    _test: Sender<()>,
+}
 
 impl Watch {
     /// A case begins, and has all the time again.
     pub(crate) fn case(&self, name: impl Into<String>) {
-        *self.0.lock().unwrap() = (name.into(), Instant::now());
+        *self.case.lock().unwrap() = (name.into(), Instant::now());
     }
 }
 
@@ -26,29 +29,21 @@ pub(crate) fn abort(word: &str) -> ! {
     std::process::abort();
 }
 
-/// Runs `body` on a thread of its own and aborts the process, naming the case,
-/// if one of its cases hangs.
-pub(crate) fn watched_cases<R: Send>(body: impl FnOnce(&Watch) -> R + Send) -> R {
+/// Watches this thread's test until the result is dropped: aborts the process, naming the case, if
+/// one of its cases hangs.
+#[must_use]
+pub(crate) fn watch() -> Watch {
     let test = std::thread::current().name().unwrap_or("a test").to_string();
-    let watch = Watch(Arc::new(Mutex::new(("its beginning".to_string(), Instant::now()))));
-    let (done, over) = channel::<()>();
-    std::thread::scope(|s| {
-        let inner = watch.clone();
-        let body = s.spawn(move || {
-            let _done = done; // Dropped at the end, also in a panic.
-            body(&inner)
-        });
+    let case = Arc::new(Mutex::new(("its beginning".to_string(), Instant::now())));
+    let (of_test, over) = channel();
+    let watch = Watch { case: case.clone(), _test: of_test };
+    std::thread::spawn(move || {
         while over.recv_timeout(Duration::from_millis(200)) == Err(RecvTimeoutError::Timeout) {
-            let (case, since) = &*watch.0.lock().unwrap();
+            let (case, since) = &*case.lock().unwrap();
             if since.elapsed() > LONGEST {
                 abort(&format!("{test} hangs in {case}: not over after {LONGEST:?}"));
             }
         }
-        body.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
-    })
-}
-
-/// The same for a test that is one case.
-pub(crate) fn watched<R: Send>(body: impl FnOnce() -> R + Send) -> R {
-    watched_cases(|_| body())
+    });
+    watch
 }

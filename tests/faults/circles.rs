@@ -1,6 +1,6 @@
 //! Ranks that wait for each other in a circle through several teams.
 
-use super::common::{bomb, check_usable, fails, failure, team, watched};
+use super::common::{bomb, check_usable, fails, failure, on_threads, team, watch};
 use super::is_bomb_of;
 use phalanx::{Comm, Error, Team, Wait};
 use std::sync::Mutex;
@@ -23,68 +23,49 @@ fn waiting(comm: &mut Comm) -> Result<(), Error> {
 
 #[test]
 fn a_circle_through_two_pairs() {
-    watched(|| {
-        for _ in 0..50 {
-            let (x, y) = (pair(), pair());
-            let (x, y) = (&x, &y);
-            let results: Vec<_> = std::thread::scope(|s| {
-                let threads: Vec<_> = (0..2)
-                    .map(|rank| {
-                        s.spawn(move || {
-                            let (mut x, mut y) = (of_thread(x, rank), of_thread(y, rank));
-                            if rank == 0 {
-                                [waiting(&mut x), waiting(&mut y)]
-                            } else {
-                                [waiting(&mut y), waiting(&mut x)]
-                            }
-                        })
-                    })
-                    .collect();
-                threads.into_iter().map(|t| t.join().unwrap()).collect()
-            });
-            let circles = results.iter().flatten().filter(|result| match result {
-                Err(Error::Deadlock { circle }) => {
-                    assert_eq!(circle.len(), 2);
-                    let calls = circle.iter().map(|it| it.site.as_ref().unwrap().call.as_str());
-                    let elsewhere = calls.filter(|call| *call == "barrier, in another team");
-                    assert_eq!(elsewhere.count(), 1);
-                    true
-                }
-                _ => false,
-            });
-            assert!(circles.count() >= 1, "{results:?}");
-        }
-    });
+    let _watch = watch();
+    for _ in 0..50 {
+        let (x, y) = (pair(), pair());
+        let results = on_threads(0..2, |rank| {
+            let (mut x, mut y) = (of_thread(&x, rank), of_thread(&y, rank));
+            if rank == 0 {
+                [waiting(&mut x), waiting(&mut y)]
+            } else {
+                [waiting(&mut y), waiting(&mut x)]
+            }
+        });
+        let circles = results.iter().flatten().filter(|result| match result {
+            Err(Error::Deadlock { circle }) => {
+                assert_eq!(circle.len(), 2);
+                let calls = circle.iter().map(|it| it.site.as_ref().unwrap().call.as_str());
+                let elsewhere = calls.filter(|call| *call == "barrier, in another team");
+                assert_eq!(elsewhere.count(), 1);
+                true
+            }
+            _ => false,
+        });
+        assert!(circles.count() >= 1, "{results:?}");
+    }
 }
 
 #[test]
 fn a_circle_of_three_threads_and_three_pairs() {
-    watched(|| {
-        let pairs = [pair(), pair(), pair()];
-        let pairs = &pairs;
-        let results: Vec<_> = std::thread::scope(|s| {
-            let threads: Vec<_> = (0..3)
-                .map(|me| {
-                    s.spawn(move || {
-                        // In pair i are threads i and i + 1. First the even ones, so that
-                        // all have been used.
-                        let (mine, other) = (me, (me + 2) % 3);
-                        let mut order = [(mine, 0), (other, 1)];
-                        order.sort_unstable();
-                        let mut comms = order.map(|(i, rank)| (i, of_thread(&pairs[i], rank)));
-                        comms.sort_by_key(|(i, _)| *i != mine);
-                        comms.map(|(_, mut comm)| waiting(&mut comm))
-                    })
-                })
-                .collect();
-            threads.into_iter().map(|t| t.join().unwrap()).collect()
-        });
-        let of_three = |result: &Result<(), Error>| match result {
-            Err(Error::Deadlock { circle }) => circle.len() == 3,
-            _ => false,
-        };
-        assert!(results.iter().flatten().any(of_three), "{results:?}");
+    let _watch = watch();
+    let pairs = [pair(), pair(), pair()];
+    let results = on_threads(0..3, |me| {
+        // In pair i are threads i and i + 1. First the even ones, so that all have been used.
+        let (mine, other) = (me, (me + 2) % 3);
+        let mut order = [(mine, 0), (other, 1)];
+        order.sort_unstable();
+        let mut comms = order.map(|(i, rank)| (i, of_thread(&pairs[i], rank)));
+        comms.sort_by_key(|(i, _)| *i != mine);
+        comms.map(|(_, mut comm)| waiting(&mut comm))
     });
+    let of_three = |result: &Result<(), Error>| match result {
+        Err(Error::Deadlock { circle }) => circle.len() == 3,
+        _ => false,
+    };
+    assert!(results.iter().flatten().any(of_three), "{results:?}");
 }
 
 /// A team of three, with a pair of two of its ranks, too: rank 0 waits for rank 1 in the
@@ -111,102 +92,96 @@ fn crossed(team: &Team, third: impl Fn(&mut Comm) + Sync) -> Error {
 
 #[test]
 fn a_circle_through_a_team_and_a_pair() {
-    watched(|| {
-        for wait in [Wait::Auto, Wait::Yield, Wait::Park] {
-            let team = Team::builder().ranks(3).wait(wait).build().unwrap();
-            for _ in 0..10 {
-                let error = crossed(&team, |comm| comm.with_peers(&[1], |_| ()));
-                assert!(error.to_string().contains("in a circle"), "{error}");
-            }
+    let _watch = watch();
+    for wait in [Wait::Auto, Wait::Yield, Wait::Park] {
+        let team = Team::builder().ranks(3).wait(wait).build().unwrap();
+        for _ in 0..10 {
+            let error = crossed(&team, |comm| comm.with_peers(&[1], |_| ()));
+            assert!(error.to_string().contains("in a circle"), "{error}");
         }
-    });
+    }
 }
 
 /// Rank 0 has to wait until rank 1 is done with its memory, and rank 1 waits for it in the
 /// pair.
 #[test]
 fn a_panic_ends_a_wait_in_another_team() {
-    watched(|| {
-        let team = team(3);
-        for _ in 0..10 {
-            let error = crossed(&team, |_| bomb());
-            // The circle may be found before the panic is.
-            let is_circle = error.to_string().contains("in a circle");
-            if !is_circle {
-                is_bomb_of(&error, 2);
-            }
+    let _watch = watch();
+    let team = team(3);
+    for _ in 0..10 {
+        let error = crossed(&team, |_| bomb());
+        // The circle may be found before the panic is.
+        let is_circle = error.to_string().contains("in a circle");
+        if !is_circle {
+            is_bomb_of(&error, 2);
         }
-    });
+    }
 }
 
 /// Nothing that is a circle: rank 1 waits in a pair for a thread that is no rank, and that
 /// does not come before the run is over.
 #[test]
 fn a_failed_run_ends_a_wait_in_another_team() {
-    watched(|| {
-        let deadline = Duration::from_millis(100);
-        let teams = [
-            (team(2), false),
-            (Team::builder().ranks(2).deadline(deadline).build().unwrap(), true),
-        ];
-        for (team, by_deadline) in &teams {
-            let mut comms = Team::external(2).unwrap();
-            let (mut other, own) = (comms.pop().unwrap(), Mutex::new(comms.pop()));
-            let (over, is_over) = std::sync::mpsc::channel::<()>();
-            std::thread::scope(|s| {
-                let thread = s.spawn(move || {
-                    let _ = is_over.recv();
-                    waiting(&mut other)
-                });
-                let error = failure(team.run(|comm| {
-                    comm.barrier();
-                    if comm.rank() == 1 {
-                        let mut own = own.lock().unwrap().take().unwrap();
-                        own.barrier();
-                    } else if !by_deadline {
-                        std::thread::sleep(Duration::from_millis(20));
-                        bomb();
-                    }
-                    comm.barrier();
-                }));
-                drop(over);
-                match (by_deadline, &error) {
-                    (true, Error::Deadline { rank: 0, peer: 1, ranks, .. }) => {
-                        assert_eq!(ranks[1].doing, phalanx::Activity::WaitsElsewhere);
-                    }
-                    (false, error) => is_bomb_of(error, 0),
-                    (true, error) => panic!("{error}"),
-                }
-                // Whoever was to meet it there is told.
-                let error = thread.join().unwrap().unwrap_err();
-                assert!(error.to_string().contains("another run"), "{error}");
+    let _watch = watch();
+    let deadline = Duration::from_millis(100);
+    let teams =
+        [(team(2), false), (Team::builder().ranks(2).deadline(deadline).build().unwrap(), true)];
+    for (team, by_deadline) in &teams {
+        let mut comms = Team::external(2).unwrap();
+        let (mut other, own) = (comms.pop().unwrap(), Mutex::new(comms.pop()));
+        let (over, is_over) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|s| {
+            let thread = s.spawn(move || {
+                let _ = is_over.recv();
+                waiting(&mut other)
             });
-            check_usable(team, 1);
-        }
-    });
+            let error = failure(team.run(|comm| {
+                comm.barrier();
+                if comm.rank() == 1 {
+                    let mut own = own.lock().unwrap().take().unwrap();
+                    own.barrier();
+                } else if !by_deadline {
+                    std::thread::sleep(Duration::from_millis(20));
+                    bomb();
+                }
+                comm.barrier();
+            }));
+            drop(over);
+            match (by_deadline, &error) {
+                (true, Error::Deadline { rank: 0, peer: 1, ranks, .. }) => {
+                    assert_eq!(ranks[1].doing, phalanx::Activity::WaitsElsewhere);
+                }
+                (false, error) => is_bomb_of(error, 0),
+                (true, error) => panic!("{error}"),
+            }
+            // Whoever was to meet it there is told.
+            let error = thread.join().unwrap().unwrap_err();
+            assert!(error.to_string().contains("another run"), "{error}");
+        });
+        check_usable(team, 1);
+    }
 }
 
 /// The same in a run that was started inside a rank's closure.
 #[test]
 fn a_failed_run_ends_those_inside() {
-    watched(|| {
-        let (outer, inner) = (team(2), team(2));
-        let error = fails(&outer, |comm| {
-            if comm.rank() == 1 {
-                std::thread::sleep(Duration::from_millis(20));
-                bomb();
+    let _watch = watch();
+    let (outer, inner) = (team(2), team(2));
+    let error = fails(&outer, |comm| {
+        if comm.rank() == 1 {
+            std::thread::sleep(Duration::from_millis(20));
+            bomb();
+        }
+        let error = failure(inner.run(|comm| {
+            // Rank 1 never comes.
+            while comm.rank() == 1 {
+                comm.shift(&mut [0u8], 0);
             }
-            let error = failure(inner.run(|comm| {
-                // Rank 1 never comes.
-                while comm.rank() == 1 {
-                    comm.shift(&mut [0u8], 0);
-                }
-                comm.barrier();
-            }));
-            assert!(error.to_string().contains("has ended with an error"), "{error}");
             comm.barrier();
-        });
-        is_bomb_of(&error, 1);
-        check_usable(&inner, 1);
+        }));
+        assert!(error.to_string().contains("has ended with an error"), "{error}");
+        comm.barrier();
     });
+    is_bomb_of(&error, 1);
+    check_usable(&inner, 1);
 }

@@ -7,7 +7,7 @@
 
 use super::common::{
     Buffers, Canary, Dice, OneCall, POISON, Watch, add_alive, bomb, check_usable, right, rounds,
-    seed, team, watched_cases,
+    seed, team, watch,
 };
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Error, Team, op};
@@ -317,14 +317,13 @@ fn one_run(watch: &Watch, team: &Team, seed: u64, number: usize) -> bool {
 }
 
 fn bombs(p: usize, runs: usize) {
-    watched_cases(|watch| {
-        let team = team(p);
-        let first = seed(p as u64 * 1_000_000);
-        let runs = runs * rounds();
-        let failed = (0..runs).filter(|&k| one_run(watch, &team, first + k as u64, k)).count();
-        println!("p={p}: seeds {first} to {}: {failed} of {runs} runs failed", first + runs as u64);
-        assert!(failed > runs / 3, "only {failed} of {runs}");
-    });
+    let watch = watch();
+    let team = team(p);
+    let first = seed(p as u64 * 1_000_000);
+    let runs = runs * rounds();
+    let failed = (0..runs).filter(|&k| one_run(&watch, &team, first + k as u64, k)).count();
+    println!("p={p}: seeds {first} to {}: {failed} of {runs} runs failed", first + runs as u64);
+    assert!(failed > runs / 3, "only {failed} of {runs}");
 }
 
 macro_rules! at_random {

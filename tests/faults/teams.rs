@@ -1,58 +1,55 @@
 //! Idle teams, large teams, impossible teams, and processes that end in the middle of a run.
 
-use super::common::{bomb, bomb_if, check_usable, failure, right, team, watched};
+use super::common::{bomb, bomb_if, check_usable, failure, right, team, watch};
 use super::is_bomb_of;
 use phalanx::{Error, Team, op};
 use std::time::Duration;
 
 #[test]
 fn teams_dropped_at_rest() {
-    watched(|| {
-        drop(team(4));
-        let parked = team(4);
-        std::thread::sleep(Duration::from_millis(30));
-        drop(parked);
-        let used = team(4);
-        check_usable(&used, 1);
-        std::thread::sleep(Duration::from_millis(30));
-        check_usable(&used, 2);
-        std::thread::sleep(Duration::from_millis(30));
-        drop(used);
-        let failed = team(4);
-        failure(failed.run(|comm| if comm.rank() == 3 { bomb() } else { comm.barrier() }));
-        drop(failed);
-    });
+    let _watch = watch();
+    drop(team(4));
+    let parked = team(4);
+    std::thread::sleep(Duration::from_millis(30));
+    drop(parked);
+    let used = team(4);
+    check_usable(&used, 1);
+    std::thread::sleep(Duration::from_millis(30));
+    check_usable(&used, 2);
+    std::thread::sleep(Duration::from_millis(30));
+    drop(used);
+    let failed = team(4);
+    failure(failed.run(|comm| if comm.rank() == 3 { bomb() } else { comm.barrier() }));
+    drop(failed);
 }
 
 #[test]
 fn sixteen_ranks_on_few_cores() {
-    watched(|| {
-        let team = team(16);
-        for salt in 0..5 {
-            check_usable(&team, salt);
-        }
-        for who in [0, 7, 15] {
-            let error = failure(team.run(|comm| {
-                right(comm, 1);
-                bomb_if(comm.rank() == who);
-                right(comm, 2);
-            }));
-            is_bomb_of(&error, who);
-        }
-        check_usable(&team, 9);
-    });
+    let _watch = watch();
+    let team = team(16);
+    for salt in 0..5 {
+        check_usable(&team, salt);
+    }
+    for who in [0, 7, 15] {
+        let error = failure(team.run(|comm| {
+            right(comm, 1);
+            bomb_if(comm.rank() == who);
+            right(comm, 2);
+        }));
+        is_bomb_of(&error, who);
+    }
+    check_usable(&team, 9);
 }
 
 #[test]
 fn stacks_that_cannot_be() {
-    watched(|| {
-        for bytes in [1 << 20, 1 << 46, isize::MAX as usize, usize::MAX] {
-            match Team::builder().ranks(3).stack_size(bytes).build() {
-                Ok(team) => check_usable(&team, 1),
-                Err(error) => assert!(matches!(error, Error::Spawn(_)), "{error}"),
-            }
+    let _watch = watch();
+    for bytes in [1 << 20, 1 << 46, isize::MAX as usize, usize::MAX] {
+        match Team::builder().ranks(3).stack_size(bytes).build() {
+            Ok(team) => check_usable(&team, 1),
+            Err(error) => assert!(matches!(error, Error::Spawn(_)), "{error}"),
         }
-    });
+    }
 }
 
 /// Runs the test `name` of this program in a process of its own, with `how` in
@@ -88,17 +85,16 @@ fn in_a_process(name: &str, how: &str) -> Result<std::process::ExitStatus, Strin
 #[test]
 fn a_process_that_ends_inside_a_rank() {
     const NAME: &str = "teams::a_process_that_ends_inside_a_rank";
-    watched(|| {
-        for who in 0..3 {
-            for place in ["alone", "waiting", "parked", "view", "operator"] {
-                let status = match in_a_process(NAME, &format!("{who} {place}")) {
-                    Ok(status) => status,
-                    Err(how) => exit_inside(&how),
-                };
-                assert_eq!(status.code(), Some(42), "{who} {place}");
-            }
+    let _watch = watch();
+    for who in 0..3 {
+        for place in ["alone", "waiting", "parked", "view", "operator"] {
+            let status = match in_a_process(NAME, &format!("{who} {place}")) {
+                Ok(status) => status,
+                Err(how) => exit_inside(&how),
+            };
+            assert_eq!(status.code(), Some(42), "{who} {place}");
         }
-    });
+    }
 }
 
 fn exit_inside(how: &str) -> ! {
@@ -159,26 +155,25 @@ fn a_process_that_ends_otherwise() {
             self.0.with_peers(&[1], |_| ());
         }
     }
-    watched(|| {
-        for how in ["leaked", "leaked in a run", "twice"] {
-            match in_a_process(NAME, how) {
-                Ok(status) if how == "twice" => assert!(is_abort(status), "{status}"),
-                Ok(status) => assert_eq!(status.code(), Some(0), "{how}"),
-                Err(how) => {
-                    let team = std::mem::ManuallyDrop::new(team(3));
-                    let died = team.run(|comm| match &*how {
-                        "leaked" => right(comm, 3),
-                        "leaked in a run" if comm.rank() == 1 => std::process::exit(0),
-                        "leaked in a run" => std::thread::sleep(Duration::from_secs(40)),
-                        _ => {
-                            let view = View(comm);
-                            bomb_if(view.0.rank() == 1);
-                            view.0.barrier();
-                        }
-                    });
-                    std::process::exit(if died.is_ok() { 0 } else { 1 });
-                }
+    let _watch = watch();
+    for how in ["leaked", "leaked in a run", "twice"] {
+        match in_a_process(NAME, how) {
+            Ok(status) if how == "twice" => assert!(is_abort(status), "{status}"),
+            Ok(status) => assert_eq!(status.code(), Some(0), "{how}"),
+            Err(how) => {
+                let team = std::mem::ManuallyDrop::new(team(3));
+                let died = team.run(|comm| match &*how {
+                    "leaked" => right(comm, 3),
+                    "leaked in a run" if comm.rank() == 1 => std::process::exit(0),
+                    "leaked in a run" => std::thread::sleep(Duration::from_secs(40)),
+                    _ => {
+                        let view = View(comm);
+                        bomb_if(view.0.rank() == 1);
+                        view.0.barrier();
+                    }
+                });
+                std::process::exit(if died.is_ok() { 0 } else { 1 });
             }
         }
-    });
+    }
 }

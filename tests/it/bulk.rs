@@ -3,8 +3,8 @@
 //! in the middle of a call.
 
 use crate::common::{
-    Canary, OneCall, add_alive, bomb_if, check_usable, compose, failure, map, sizes, team, value,
-    watched,
+    Canary, OneCall, add_alive, bomb_if, check_usable, compose, failure, map, on_threads, sizes,
+    team, value, watch,
 };
 use phalanx::schedule::Operation;
 use phalanx::tuning::Tuning;
@@ -79,12 +79,7 @@ fn any_tuning() {
 /// Threads of the caller's own use them, too.
 #[test]
 fn external_threads() {
-    let comms = Team::external(3).unwrap();
-    std::thread::scope(|s| {
-        for mut comm in comms {
-            s.spawn(move || everything(&mut comm, 3000));
-        }
-    });
+    on_threads(Team::external(3).unwrap(), |mut comm| everything(&mut comm, 3000));
 }
 
 /// An operator that fails in one rank's part, while peers write into its buffer:
@@ -96,26 +91,25 @@ fn operators_that_fail() {
         for round in 0..40usize {
             let calls = AtomicUsize::new(0);
             let fuse = [1, 7, 900, 4000, 9000][round % 5];
-            let run = watched(|| {
-                team.run(|comm| {
-                    let add = op::commutative(|a, b| {
-                        bomb_if(calls.fetch_add(1, Relaxed) == fuse);
-                        add_alive(a, b)
-                    });
-                    let n = 10_000;
-                    let mut x = Canary(vec![1; n]);
-                    let mut mine = Canary(vec![0; n / p]);
-                    match round % 4 {
-                        0 => comm.all_reduce(&mut x.0, add),
-                        1 => comm.scan(&mut x.0, add),
-                        2 => comm.with(Algorithm::SCAN_FUSED).exclusive_scan(&mut x.0, add),
-                        _ => {
-                            let all = &x.0[..n / p * p];
-                            comm.reduce_scatter_into(all, &mut mine.0, add);
-                        }
+            let _watch = watch();
+            let run = team.run(|comm| {
+                let add = op::commutative(|a, b| {
+                    bomb_if(calls.fetch_add(1, Relaxed) == fuse);
+                    add_alive(a, b)
+                });
+                let n = 10_000;
+                let mut x = Canary(vec![1; n]);
+                let mut mine = Canary(vec![0; n / p]);
+                match round % 4 {
+                    0 => comm.all_reduce(&mut x.0, add),
+                    1 => comm.scan(&mut x.0, add),
+                    2 => comm.with(Algorithm::SCAN_FUSED).exclusive_scan(&mut x.0, add),
+                    _ => {
+                        let all = &x.0[..n / p * p];
+                        comm.reduce_scatter_into(all, &mut mine.0, add);
                     }
-                    comm.barrier();
-                })
+                }
+                comm.barrier();
             });
             // Between two ranks an exclusive scan combines nothing.
             if (p, round % 4) != (2, 2) {
@@ -134,27 +128,26 @@ fn ranks_that_leave() {
     for p in [2, 4] {
         let team = team(p);
         for round in 0..7 {
-            let run = watched(|| {
-                team.run(|comm| {
-                    if comm.rank() == round % p {
-                        return;
+            let _watch = watch();
+            let run = team.run(|comm| {
+                if comm.rank() == round % p {
+                    return;
+                }
+                let mut x = Canary(vec![1; 5000]);
+                let mut y = Canary(vec![0; 5000 * p]);
+                let root = (round + 1) % p;
+                match round {
+                    0 => comm.with(Algorithm::BC_FUSED).broadcast(&mut x.0, root),
+                    1 => comm.with(Algorithm::CS_FUSED).shift(&mut x.0, 1),
+                    2 => comm.with(Algorithm::AG_FUSED).all_gather_into(&x.0, &mut y.0),
+                    3 => comm.with(Algorithm::GA_FUSED).gather_into(&x.0, &mut y.0, root),
+                    4 => {
+                        let all = if comm.rank() == root { &y.0[..] } else { &[] };
+                        comm.with(Algorithm::SC_FUSED).scatter_into(all, &mut x.0, root);
                     }
-                    let mut x = Canary(vec![1; 5000]);
-                    let mut y = Canary(vec![0; 5000 * p]);
-                    let root = (round + 1) % p;
-                    match round {
-                        0 => comm.with(Algorithm::BC_FUSED).broadcast(&mut x.0, root),
-                        1 => comm.with(Algorithm::CS_FUSED).shift(&mut x.0, 1),
-                        2 => comm.with(Algorithm::AG_FUSED).all_gather_into(&x.0, &mut y.0),
-                        3 => comm.with(Algorithm::GA_FUSED).gather_into(&x.0, &mut y.0, root),
-                        4 => {
-                            let all = if comm.rank() == root { &y.0[..] } else { &[] };
-                            comm.with(Algorithm::SC_FUSED).scatter_into(all, &mut x.0, root);
-                        }
-                        5 => comm.with(Algorithm::TX_FUSED).all_to_all_into(&y.0.clone(), &mut y.0),
-                        _ => comm.with(Algorithm::SCAN_FUSED).scan(&mut x.0, op::Sum),
-                    }
-                })
+                    5 => comm.with(Algorithm::TX_FUSED).all_to_all_into(&y.0.clone(), &mut y.0),
+                    _ => comm.with(Algorithm::SCAN_FUSED).scan(&mut x.0, op::Sum),
+                }
             });
             // A rank that only writes to the root, or reads there, does not
             // wait for the others; the root does.

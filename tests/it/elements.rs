@@ -2,7 +2,7 @@
 //! invalid bit patterns) at every length around the inline limit, in communicators and their
 //! children.
 
-use crate::common::{OneCall, again_and_again, all_at_once, team, watched};
+use crate::common::{OneCall, again_and_again, all_at_once, succeeds, team, watch};
 use phalanx::dist::Halo;
 use phalanx::{Algorithm, Comm, Element, Order, Team, call, op};
 use std::fmt::Debug;
@@ -83,7 +83,8 @@ macro_rules! alignments {
             };
             // Rank 0 has this thread's.
             let thread = std::thread::Builder::new().stack_size(STACK);
-            watched(|| thread.spawn(all).unwrap().join().unwrap());
+            let _watch = watch();
+            thread.spawn(all).unwrap().join().unwrap();
         }
     };
 }
@@ -168,21 +169,20 @@ fn every_operation<T: Make>(comm: &mut Comm, n: usize) {
 
 fn at_lengths<T: Make>(lengths: impl IntoIterator<Item = usize>) {
     let lengths: Vec<usize> = lengths.into_iter().collect();
-    watched(|| {
-        for p in 1..=4 {
-            let team = team(p);
-            for &n in &lengths {
-                let result = team.run(|comm| {
-                    every_operation::<T>(comm, n);
-                    every_operation::<T>(&mut comm.ring(), n);
-                    every_operation::<T>(&mut comm.hypercube(), n);
-                });
-                if let Err(e) = result {
-                    panic!("{} of {} on {p} ranks: {e}", n, std::any::type_name::<T>());
-                }
+    let _watch = watch();
+    for p in 1..=4 {
+        let team = team(p);
+        for &n in &lengths {
+            let result = team.run(|comm| {
+                every_operation::<T>(comm, n);
+                every_operation::<T>(&mut comm.ring(), n);
+                every_operation::<T>(&mut comm.hypercube(), n);
+            });
+            if let Err(e) = result {
+                panic!("{} of {} on {p} ranks: {e}", n, std::any::type_name::<T>());
             }
         }
-    });
+    }
 }
 
 macro_rules! test_elements {
@@ -219,26 +219,23 @@ test_elements! {
 
 #[test]
 fn views_of_different_lengths() {
-    watched(|| {
-        for p in 1..=5 {
-            team(p)
-                .run(|comm| {
-                    let r = comm.rank();
-                    for n in [0, 1, 7] {
-                        let mine: Vec<f64> = data(r, n * r);
-                        let sizes = comm.with_peers(&mine, |all| {
-                            assert_eq!((all.get(p), &all[r]), (None, &mine[..]));
-                            all.iter().map(<[f64]>::len).collect::<Vec<_>>()
-                        });
-                        assert_eq!(sizes, (0..p).map(|q| n * q).collect::<Vec<_>>());
-                        // The other ranks' elements are not looked at.
-                        let root = n % p;
-                        comm.with_root(&mine, root, |x| assert_eq!(x, data(root, n * root)));
-                    }
-                })
-                .unwrap();
-        }
-    });
+    let _watch = watch();
+    for p in 1..=5 {
+        succeeds(&team(p), |comm| {
+            let r = comm.rank();
+            for n in [0, 1, 7] {
+                let mine: Vec<f64> = data(r, n * r);
+                let sizes = comm.with_peers(&mine, |all| {
+                    assert_eq!((all.get(p), &all[r]), (None, &mine[..]));
+                    all.iter().map(<[f64]>::len).collect::<Vec<_>>()
+                });
+                assert_eq!(sizes, (0..p).map(|q| n * q).collect::<Vec<_>>());
+                // The other ranks' elements are not looked at.
+                let root = n % p;
+                comm.with_root(&mine, root, |x| assert_eq!(x, data(root, n * root)));
+            }
+        });
+    }
 }
 
 /// Every operation on blocks of `counts[q]` elements.
@@ -319,44 +316,40 @@ fn in_every_way<T: Make>(comm: &mut Comm) {
 
 #[test]
 fn varied_counts() {
-    watched(|| {
-        for p in 1..=5 {
-            let team = team(p);
-            // All combinations of no, one, an inline and a large block.
-            for code in 0..4usize.pow(p as u32) {
-                let counts: Vec<usize> =
-                    (0..p).map(|q| [0, 1, 5, 30][code / 4usize.pow(q as u32) % 4]).collect();
-                let result = team.run(|comm| {
-                    varied::<u64>(comm, &counts);
-                    varied::<(u8, u64, bool)>(comm, &counts);
-                    varied::<Unit>(comm, &counts);
-                });
-                if let Err(e) = result {
-                    panic!("{counts:?}: {e}");
-                }
+    let _watch = watch();
+    for p in 1..=5 {
+        let team = team(p);
+        // All combinations of no, one, an inline and a large block.
+        for code in 0..4usize.pow(p as u32) {
+            let counts: Vec<usize> =
+                (0..p).map(|q| [0, 1, 5, 30][code / 4usize.pow(q as u32) % 4]).collect();
+            let result = team.run(|comm| {
+                varied::<u64>(comm, &counts);
+                varied::<(u8, u64, bool)>(comm, &counts);
+                varied::<Unit>(comm, &counts);
+            });
+            if let Err(e) = result {
+                panic!("{counts:?}: {e}");
             }
         }
-    });
+    }
 }
 
 #[test]
 fn children() {
-    watched(|| {
-        for p in 2..=6 {
-            team(p)
-                .run(|comm| {
-                    let r = comm.rank();
-                    let mut reversed = comm.split(0, p - r);
-                    let mut half = comm.split(r % 2, r);
-                    for n in [0, 1, 5, 6, 40, 100] {
-                        every_operation::<u64>(&mut half, n);
-                        every_operation::<u8>(&mut reversed, n);
-                        every_operation::<u8>(&mut half.hypercube(), n);
-                        let counts: Vec<usize> = (0..half.size()).map(|q| n * q).collect();
-                        varied::<f64>(&mut half, &counts);
-                    }
-                })
-                .unwrap();
-        }
-    });
+    let _watch = watch();
+    for p in 2..=6 {
+        succeeds(&team(p), |comm| {
+            let r = comm.rank();
+            let mut reversed = comm.split(0, p - r);
+            let mut half = comm.split(r % 2, r);
+            for n in [0, 1, 5, 6, 40, 100] {
+                every_operation::<u64>(&mut half, n);
+                every_operation::<u8>(&mut reversed, n);
+                every_operation::<u8>(&mut half.hypercube(), n);
+                let counts: Vec<usize> = (0..half.size()).map(|q| n * q).collect();
+                varied::<f64>(&mut half, &counts);
+            }
+        });
+    }
 }

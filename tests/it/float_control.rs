@@ -1,7 +1,7 @@
 //! Reductions of ranks with floating-point controls of their own: the same bits, and each thread
 //! keeps its control.
 
-use crate::common::{Bits, every_way_to, sizes, team, watched_cases};
+use crate::common::{Bits, every_way_to, sizes, succeeds, team, watch};
 use float_register::{KINDS, disturbed, read, write};
 use phalanx::dist::{Block, dynamic};
 use phalanx::op::{self, Operator};
@@ -67,28 +67,27 @@ fn on_one_rank<T: Bits, O: Operator<T> + Copy + 'static>(
 
 #[test]
 fn every_way_gives_the_same_bits() {
-    watched_cases(|watch| {
-        for p in sizes(1..=5) {
-            for n in [1, 3, 10, 330] {
-                watch.case(format!("p = {p}, n = {n}"));
-                let run = team(p).run(|comm| {
-                    on_one_rank(comm, n, op::Sum, operand!(f64), &sum!(f64));
-                    on_one_rank(comm, n, op::Sum, operand!(f32), &sum!(f32));
-                    let add = op::commutative(|a: f64, b| a + b);
-                    on_one_rank(comm, n, add, operand!(f64), &sum!(f64));
-                    let max = |all: &[f64]| all.iter().copied().max_by(f64::total_cmp).unwrap();
-                    on_one_rank(comm, n, op::Max, operand!(f64), &max);
-                    #[cfg(feature = "half")]
-                    {
-                        use half::bf16;
-                        let make = |x: usize, i: usize| operand!(bf16)(x % 16, i);
-                        on_one_rank(comm, n, op::Sum, make, &sum!(bf16));
-                    }
-                });
-                run.unwrap_or_else(|e| panic!("p = {p}, n = {n}: {e}"));
-            }
+    let watch = watch();
+    for p in sizes(1..=5) {
+        for n in [1, 3, 10, 330] {
+            watch.case(format!("p = {p}, n = {n}"));
+            let run = team(p).run(|comm| {
+                on_one_rank(comm, n, op::Sum, operand!(f64), &sum!(f64));
+                on_one_rank(comm, n, op::Sum, operand!(f32), &sum!(f32));
+                let add = op::commutative(|a: f64, b| a + b);
+                on_one_rank(comm, n, add, operand!(f64), &sum!(f64));
+                let max = |all: &[f64]| all.iter().copied().max_by(f64::total_cmp).unwrap();
+                on_one_rank(comm, n, op::Max, operand!(f64), &max);
+                #[cfg(feature = "half")]
+                {
+                    use half::bf16;
+                    let make = |x: usize, i: usize| operand!(bf16)(x % 16, i);
+                    on_one_rank(comm, n, op::Sum, make, &sum!(bf16));
+                }
+            });
+            run.unwrap_or_else(|e| panic!("p = {p}, n = {n}: {e}"));
         }
-    });
+    }
 }
 
 /// Numbers that round, and subnormal ones.
@@ -154,25 +153,24 @@ fn forms(comm: &mut Comm) -> Vec<u64> {
 
 #[test]
 fn every_form_gives_the_same_bits() {
-    watched_cases(|watch| {
-        for p in sizes(1..=4) {
-            let team = team(p);
-            let usual = team.run(forms).unwrap();
-            for bits in KINDS {
-                for rank in 0..p {
-                    watch.case(format!("p = {p}, rank {rank}: {bits:x}"));
-                    let run = team.run(|comm| {
-                        disturbed(if comm.rank() == rank { bits } else { 0 }, || forms(comm))
-                    });
-                    let odd = run.unwrap();
-                    for (r, (odd, usual)) in odd.iter().zip(&usual).enumerate() {
-                        let differ = odd.iter().zip(usual).position(|(odd, usual)| odd != usual);
-                        assert_eq!(differ, None, "p = {p}, rank {rank}: {bits:x}, result of {r}");
-                    }
+    let watch = watch();
+    for p in sizes(1..=4) {
+        let team = team(p);
+        let usual = team.run(forms).unwrap();
+        for bits in KINDS {
+            for rank in 0..p {
+                watch.case(format!("p = {p}, rank {rank}: {bits:x}"));
+                let run = team.run(|comm| {
+                    disturbed(if comm.rank() == rank { bits } else { 0 }, || forms(comm))
+                });
+                let odd = run.unwrap();
+                for (r, (odd, usual)) in odd.iter().zip(&usual).enumerate() {
+                    let differ = odd.iter().zip(usual).position(|(odd, usual)| odd != usual);
+                    assert_eq!(differ, None, "p = {p}, rank {rank}: {bits:x}, result of {r}");
                 }
             }
         }
-    });
+    }
 }
 
 #[test]
@@ -196,7 +194,7 @@ fn regions_give_the_same_bits() {
 fn threads_keep_their_control() {
     for bits in KINDS {
         let team = team(2);
-        let run = team.run(|comm| {
+        succeeds(&team, |comm| {
             let usual = read();
             let own = if comm.rank() == 1 { usual | bits } else { usual };
             write(own);
@@ -210,7 +208,6 @@ fn threads_keep_their_control() {
                 assert_eq!((seen, read(), x[0]), (own, own, 2));
             }
         });
-        run.unwrap();
         let before = team.run(|_| read()).unwrap();
         assert_eq!(before[1], before[0] | bits, "of the last run");
         let run = team.run(|comm| {

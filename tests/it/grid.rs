@@ -2,7 +2,7 @@
 //! one to four dimensions, periodic and not, with uneven parts, up to more ranks than cores; and
 //! calls that must be refused.
 
-use crate::common::{check_usable, failure, team, watched};
+use crate::common::{check_usable, failure, succeeds, team, watch};
 use phalanx::dist::Halo;
 use phalanx::topology::Cartesian;
 use phalanx::{Comm, Error};
@@ -113,15 +113,13 @@ fn every_cell_of_every_halo() {
                     3 => &[&[1, 1, 1], &[0, 2, 1]],
                     _ => &[&[1, 1, 1, 1]],
                 };
-                watched(|| {
-                    team.run(|comm| {
-                        for widths in widths {
-                            for corners in [false, true] {
-                                exchange(comm, &grid, widths, corners, p as u64);
-                            }
+                let _watch = watch();
+                succeeds(&team, |comm| {
+                    for widths in widths {
+                        for corners in [false, true] {
+                            exchange(comm, &grid, widths, corners, p as u64);
                         }
-                    })
-                    .unwrap();
+                    }
                 });
             }
         }
@@ -134,10 +132,9 @@ fn odd_grids() {
     for (p, dims) in [(6, [1, 6, 1]), (6, [1, 1, 6]), (8, [2, 1, 4]), (12, [2, 3, 2])] {
         for periodic in [[true; 3], [false; 3], [false, true, false]] {
             let grid = Cartesian::new(p, &dims, &periodic).unwrap();
-            let run = team(p).run(|comm| {
+            succeeds(&team(p), |comm| {
                 (0..20).for_each(|k| exchange(comm, &grid, &[1, 2, 1], k % 2 == 0, k));
             });
-            run.unwrap();
         }
     }
 }
@@ -148,7 +145,7 @@ fn any_element() {
     #[derive(Clone, Copy, PartialEq, Debug)]
     #[repr(align(4096))]
     struct Page(u8);
-    let run = team(4).run(|comm| {
+    succeeds(&team(4), |comm| {
         let r = comm.rank();
         let halo = Halo::new(&[2, 2], 1);
         let mut cart = comm.cart(&[2, 2], &[true, true]);
@@ -163,13 +160,12 @@ fn any_element() {
         assert_eq!(bytes[halo.index(&[1, -1])], (r ^ 1) as u8);
         cart.exchange_halos::<u8>(&mut [], &halo);
     });
-    run.unwrap();
 }
 
 #[test]
 fn rows_and_columns() {
     for (p, dims) in [(1, [1, 1]), (6, [2, 3]), (8, [2, 4]), (9, [3, 3])] {
-        let out = team(p).run(|comm| {
+        succeeds(&team(p), |comm| {
             let mut cart = comm.cart(&dims, &[false, true]);
             let at = cart.coordinates();
             let (row, column) = (cart.sub(&[false, true]), cart.sub(&[true, false]));
@@ -181,7 +177,6 @@ fn rows_and_columns() {
             all.all_reduce(&mut x, phalanx::op::Sum);
             assert_eq!(x, [p]);
         });
-        out.unwrap();
     }
 }
 
@@ -267,7 +262,8 @@ fn parts_of_no_one_field_are_refused() {
 
 fn refused(p: usize, f: impl Fn(&mut Comm) + Sync) -> Error {
     let team = team(p);
-    let error = watched(|| failure(team.run(&f)));
+    let _watch = watch();
+    let error = failure(team.run(&f));
     check_usable(&team, 3);
     error
 }

@@ -2,32 +2,31 @@
 //! `PHALANX_HUGE=1` says that there are 16 GiB of memory (and `--release` that it
 //! takes a minute instead of ten).
 
-use crate::common::{team, watched};
+use crate::common::{team, watch};
 use phalanx::op;
 
 const MANY: usize = (1 << 32) + 3;
 
 #[test]
 fn elements_of_no_size_beyond_2_to_the_32() {
-    watched(|| {
-        for p in [2, 3] {
-            let run = team(p).run(|comm| {
-                let (r, many) = (comm.rank(), vec![(); MANY]);
-                comm.broadcast(&mut many.clone(), p - 1);
-                comm.shift(&mut many.clone(), 1);
-                comm.all_gather_into(&many, &mut vec![(); MANY * p]);
-                comm.all_to_all_into(&vec![(); MANY * p], &mut vec![(); MANY * p]);
-                comm.scatter_into(&vec![(); MANY * p], &mut many.clone(), 0);
-                comm.gather_into(&many, &mut vec![(); MANY * p], 0);
-                let counts: Vec<usize> = (0..p).map(|q| MANY + q).collect();
-                let mut all = vec![(); counts.iter().sum()];
-                comm.all_gather_varied_into(&vec![(); counts[r]], &mut all, &counts);
-                comm.with_peers(&many, |all| assert!(all.iter().all(|x| x.len() == MANY)));
-                comm.exchange(&many, (r + 1) % p, &mut many.clone(), (r + p - 1) % p);
-            });
-            run.unwrap_or_else(|e| panic!("p={p}: {e}"));
-        }
-    });
+    let _watch = watch();
+    for p in [2, 3] {
+        let run = team(p).run(|comm| {
+            let (r, many) = (comm.rank(), vec![(); MANY]);
+            comm.broadcast(&mut many.clone(), p - 1);
+            comm.shift(&mut many.clone(), 1);
+            comm.all_gather_into(&many, &mut vec![(); MANY * p]);
+            comm.all_to_all_into(&vec![(); MANY * p], &mut vec![(); MANY * p]);
+            comm.scatter_into(&vec![(); MANY * p], &mut many.clone(), 0);
+            comm.gather_into(&many, &mut vec![(); MANY * p], 0);
+            let counts: Vec<usize> = (0..p).map(|q| MANY + q).collect();
+            let mut all = vec![(); counts.iter().sum()];
+            comm.all_gather_varied_into(&vec![(); counts[r]], &mut all, &counts);
+            comm.with_peers(&many, |all| assert!(all.iter().all(|x| x.len() == MANY)));
+            comm.exchange(&many, (r + 1) % p, &mut many.clone(), (r + p - 1) % p);
+        });
+        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
+    }
 }
 
 /// Counts that fit 16 bits, and 20, always.

@@ -2,7 +2,7 @@
 //! lists with duplicates, empty lists, all forms of lists; and mistakes: bad lists, other plans,
 //! ranks that leave, panic, or never come.
 
-use crate::common::{Canary, Dice, bomb, check_usable, failure, look_alive, team, watched};
+use crate::common::{Canary, Dice, bomb, check_usable, failure, look_alive, succeeds, team, watch};
 use phalanx::dist::{Block, BlockCyclic, Distribution};
 use phalanx::{Error, Neighborhood, Team, op};
 use std::cell::RefCell;
@@ -106,28 +106,27 @@ fn random_graphs_agree_with_a_serial_computation() {
             // Up to 8 KiB from one rank: by message and in place.
             let wants: Vec<_> =
                 [5, 200, 1000].map(|most| wanted(&mut dice, p, n, most)).into_iter().collect();
-            let run = || {
-                team.run(|comm| {
-                    let block = Block::new(n, comm.size());
-                    let cyclic = BlockCyclic::new(n, 2, comm.size());
-                    let plans = [0, 1, 2].map(|k| comm.ghosts(&block, &wants[k][comm.rank()]));
-                    let other = comm.ghosts(&cyclic, &wants[1][comm.rank()]);
-                    for again in 0..3 {
-                        for (k, plan) in plans.iter().enumerate() {
-                            check(plan, comm, &block, &wants[k], round + again);
-                        }
-                        check(&other, comm, &cyclic, &wants[1], round);
-                        comm.barrier();
+            let _watch = watch();
+            let run = team.run(|comm| {
+                let block = Block::new(n, comm.size());
+                let cyclic = BlockCyclic::new(n, 2, comm.size());
+                let plans = [0, 1, 2].map(|k| comm.ghosts(&block, &wants[k][comm.rank()]));
+                let other = comm.ghosts(&cyclic, &wants[1][comm.rank()]);
+                for again in 0..3 {
+                    for (k, plan) in plans.iter().enumerate() {
+                        check(plan, comm, &block, &wants[k], round + again);
                     }
-                    // In a communicator of the same ranks, reversed, beside the others.
-                    let rank = comm.rank();
-                    let mut child = comm.split(0, comm.size() - rank);
-                    let plan = child.ghosts(&block, &wants[2][child.rank()]);
-                    check(&plan, &mut child, &block, &wants[2], round);
-                    check(&plans[2], comm, &block, &wants[2], round);
-                })
-            };
-            if let Err(error) = watched(run) {
+                    check(&other, comm, &cyclic, &wants[1], round);
+                    comm.barrier();
+                }
+                // In a communicator of the same ranks, reversed, beside the others.
+                let rank = comm.rank();
+                let mut child = comm.split(0, comm.size() - rank);
+                let plan = child.ghosts(&block, &wants[2][child.rank()]);
+                check(&plan, &mut child, &block, &wants[2], round);
+                check(&plans[2], comm, &block, &wants[2], round);
+            });
+            if let Err(error) = run {
                 panic!("p = {p}, round {round}, n = {n}: {error}");
             }
         }
@@ -141,26 +140,24 @@ fn a_rank_waits_for_its_neighbours_alone() {
     for len in [1, 4000] {
         let (told, hear) = std::sync::mpsc::channel();
         let hear = std::sync::Mutex::new(hear);
-        let run = || {
-            team(4).run(|comm| {
-                let wanted: Vec<usize> =
-                    if comm.rank() == 0 { (len..2 * len).collect() } else { vec![] };
-                let plan = comm.ghosts(&Block::new(4 * len, 4), &wanted);
-                let (mine, mut ghosts) = (vec![comm.rank(); len], vec![9; wanted.len()]);
-                match comm.rank() {
-                    // Waits for the ranks that are no neighbours of its, in its own code.
-                    2 => drop(hear.lock().unwrap().recv()),
-                    _ => (0..3).for_each(|_| plan.gather(comm, &mine, &mut ghosts)),
-                }
-                match comm.rank() {
-                    2 => (0..3).for_each(|_| plan.gather(comm, &mine, &mut ghosts)),
-                    0 => told.clone().send(()).unwrap(),
-                    _ => {}
-                }
-                ghosts
-            })
-        };
-        let ghosts = watched(run).unwrap();
+        let _watch = watch();
+        let ghosts = succeeds(&team(4), |comm| {
+            let wanted: Vec<usize> =
+                if comm.rank() == 0 { (len..2 * len).collect() } else { vec![] };
+            let plan = comm.ghosts(&Block::new(4 * len, 4), &wanted);
+            let (mine, mut ghosts) = (vec![comm.rank(); len], vec![9; wanted.len()]);
+            match comm.rank() {
+                // Waits for the ranks that are no neighbours of its, in its own code.
+                2 => drop(hear.lock().unwrap().recv()),
+                _ => (0..3).for_each(|_| plan.gather(comm, &mine, &mut ghosts)),
+            }
+            match comm.rank() {
+                2 => (0..3).for_each(|_| plan.gather(comm, &mine, &mut ghosts)),
+                0 => told.clone().send(()).unwrap(),
+                _ => {}
+            }
+            ghosts
+        });
         assert_eq!(ghosts[0], vec![1; len]);
     }
 }
@@ -169,7 +166,7 @@ fn a_rank_waits_for_its_neighbours_alone() {
 fn columns_are_renumbered() {
     for p in 1..=6 {
         for n in [6usize, 97] {
-            let out = team(p).run(|comm| {
+            succeeds(&team(p), |comm| {
                 let rows = Block::new(n, comm.size());
                 let own = rows.range(comm.rank());
                 let row = |i: usize| [i, i * i % n, (i * 7 + 3) % n, (i + n - 1) % n];
@@ -186,7 +183,6 @@ fn columns_are_renumbered() {
                 let got: Vec<u64> = renumbered.iter().map(|&c| x[c]).collect();
                 assert_eq!(got, columns.iter().map(|&c| value(1, c)).collect::<Vec<_>>());
             });
-            out.unwrap();
         }
     }
 }
@@ -194,7 +190,7 @@ fn columns_are_renumbered() {
 #[test]
 fn lists_for_each_neighbour() {
     for (p, len) in (1..=5).flat_map(|p| [(p, 3), (p, 600)]) {
-        let out = team(p).run(|comm| {
+        succeeds(&team(p), |comm| {
             let (rank, p) = (comm.rank(), comm.size());
             // To each rank not lower: every second own element, backwards; and one more twice.
             let list = |_: usize| (0..len).rev().map(|k| 2 * k).chain([0, 0]).collect::<Vec<_>>();
@@ -218,14 +214,14 @@ fn lists_for_each_neighbour() {
             let times = |i: usize| if i == 0 { 3 } else { 1 - i % 2 } * (p - rank);
             assert_eq!(sums, (0..2 * len).map(times).collect::<Vec<_>>());
         });
-        out.unwrap();
     }
 }
 
 /// The text of the error of `f` on `p` ranks, and the error.
 fn fails(p: usize, f: impl Fn(&mut phalanx::Comm) + Sync) -> (Error, String) {
     let team = team(p);
-    let error = watched(|| failure(team.run(|comm| f(comm))));
+    let _watch = watch();
+    let error = failure(team.run(f));
     check_usable(&team, 3);
     let text = error.to_string();
     (error, text)
@@ -458,16 +454,14 @@ fn a_deadline_passes() {
     let limit = Duration::from_millis(100);
     for n in [3, 400] {
         let team = Team::builder().ranks(3).deadline(limit).build().unwrap();
-        let run = || {
-            failure(team.run(|comm| {
-                let (plan, own, mut all) = everything(comm, n);
-                if comm.rank() == 1 {
-                    std::thread::sleep(5 * limit);
-                }
-                plan.gather(comm, &own.0, &mut all.0);
-            }))
-        };
-        let error = watched(run);
+        let _watch = watch();
+        let error = failure(team.run(|comm| {
+            let (plan, own, mut all) = everything(comm, n);
+            if comm.rank() == 1 {
+                std::thread::sleep(5 * limit);
+            }
+            plan.gather(comm, &own.0, &mut all.0);
+        }));
         let text = error.to_string();
         assert!(matches!(error, Error::Deadline { peer: 1, .. }), "{text}");
         check_usable(&team, 2);
@@ -477,43 +471,40 @@ fn a_deadline_passes() {
 /// Plans come and go, on each rank in another order, while others are in use.
 #[test]
 fn plans_come_and_go() {
-    let run = || {
-        team(4).run(|comm| {
-            let mut kept: Vec<Neighborhood> = Vec::new();
-            for round in 0..60usize {
-                let n = [1, 500][round % 2];
-                let block = Block::new(4 * n, 4);
-                let next = (comm.rank() + 1 + round % 3) % 4 * n;
-                let plan = comm.ghosts(&block, &(next..next + n).collect::<Vec<_>>());
-                let mut ghosts = vec![0; n];
-                plan.gather(comm, &vec![comm.rank(); n], &mut ghosts);
-                assert_eq!(ghosts, vec![next / n; n]);
-                kept.push(plan);
-                if kept.len() > 3 {
-                    drop(kept.swap_remove((comm.rank() + round) % 4));
-                }
+    let _watch = watch();
+    succeeds(&team(4), |comm| {
+        let mut kept: Vec<Neighborhood> = Vec::new();
+        for round in 0..60usize {
+            let n = [1, 500][round % 2];
+            let block = Block::new(4 * n, 4);
+            let next = (comm.rank() + 1 + round % 3) % 4 * n;
+            let plan = comm.ghosts(&block, &(next..next + n).collect::<Vec<_>>());
+            let mut ghosts = vec![0; n];
+            plan.gather(comm, &vec![comm.rank(); n], &mut ghosts);
+            assert_eq!(ghosts, vec![next / n; n]);
+            kept.push(plan);
+            if kept.len() > 3 {
+                drop(kept.swap_remove((comm.rank() + round) % 4));
             }
-        })
-    };
-    watched(run).unwrap();
+        }
+    });
 }
 
 /// Of plans with numbers that have the same low bits, a message must not pass for the other's.
 #[test]
 fn plans_made_far_apart_are_told_apart() {
     for apart in [2048, 4096] {
-        let run = || {
-            team(2).run(|comm| {
-                let (parts, theirs) = (Block::new(4, 2), 2 * (1 - comm.rank()));
-                let first = comm.ghosts(&parts, &[theirs]);
-                (1..apart).for_each(|_| comm.barrier());
-                let second = comm.ghosts(&parts, &[theirs + 1]);
-                let plan = if comm.rank() == 0 { first } else { second };
-                plan.gather(comm, &[1, 2], &mut [0]);
-                comm.barrier();
-            })
-        };
-        let text = failure(watched(run)).to_string();
+        let _watch = watch();
+        let run = team(2).run(|comm| {
+            let (parts, theirs) = (Block::new(4, 2), 2 * (1 - comm.rank()));
+            let first = comm.ghosts(&parts, &[theirs]);
+            (1..apart).for_each(|_| comm.barrier());
+            let second = comm.ghosts(&parts, &[theirs + 1]);
+            let plan = if comm.rank() == 0 { first } else { second };
+            plan.gather(comm, &[1, 2], &mut [0]);
+            comm.barrier();
+        });
+        let text = failure(run).to_string();
         assert!(text.contains("plan: expected ") && !text.contains("mesh"), "{text}");
     }
 }

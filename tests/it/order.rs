@@ -4,7 +4,7 @@
 
 use crate::common::{
     Canary, OneCall, POISON, add_alive, bomb_if, check_usable, compose, fails, failure, map, sizes,
-    team, watched,
+    succeeds, team, watch,
 };
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Error, Order, Team, call, op};
@@ -103,32 +103,30 @@ fn fixed_order_is_the_same_for_every_topology_and_length() {
         let team = team(p);
         let lens: &[usize] = if p < 10 { &[0, 1, 6, 100, 2500] } else { &[1, 300] };
         for &n in lens {
-            let run = || {
-                team.run(|comm| {
-                    reductions_in_fixed_order(comm, n);
-                    reductions_in_fixed_order(&mut comm.ring(), n);
-                    reductions_in_fixed_order(&mut comm.hypercube(), n);
-                    reductions_in_fixed_order(&mut comm.tree(), n);
-                    reductions_in_fixed_order(&mut comm.with(Algorithm::AR_FUSED), n);
-                    for rows in (1..=p).filter(|rows| p % rows == 0) {
-                        reductions_in_fixed_order(&mut comm.mesh(rows, p / rows), n);
-                    }
-                    // The work does not change the order.
-                    let mut a = data(comm.rank(), n);
-                    let mut b = a.clone();
-                    comm.with_order(Order::Fixed).all_reduce(&mut a, op::Sum);
-                    comm.overlap(call::all_reduce(&mut b, op::Sum), || ());
-                    assert_eq!(bits(&a), bits(&b));
-                })
-            };
-            watched(run).unwrap();
+            let _watch = watch();
+            succeeds(&team, |comm| {
+                reductions_in_fixed_order(comm, n);
+                reductions_in_fixed_order(&mut comm.ring(), n);
+                reductions_in_fixed_order(&mut comm.hypercube(), n);
+                reductions_in_fixed_order(&mut comm.tree(), n);
+                reductions_in_fixed_order(&mut comm.with(Algorithm::AR_FUSED), n);
+                for rows in (1..=p).filter(|rows| p % rows == 0) {
+                    reductions_in_fixed_order(&mut comm.mesh(rows, p / rows), n);
+                }
+                // The work does not change the order.
+                let mut a = data(comm.rank(), n);
+                let mut b = a.clone();
+                comm.with_order(Order::Fixed).all_reduce(&mut a, op::Sum);
+                comm.overlap(call::all_reduce(&mut b, op::Sum), || ());
+                assert_eq!(bits(&a), bits(&b));
+            });
         }
     }
 }
 
 #[test]
 fn the_order_ends_with_its_view() {
-    let run = team(5).run(|comm| {
+    succeeds(&team(5), |comm| {
         let plain = |comm: &mut Comm| {
             let mut s = [x(comm.rank(), 3)];
             comm.all_reduce(&mut s, op::Sum);
@@ -140,7 +138,6 @@ fn the_order_ends_with_its_view() {
         assert_eq!(plain(&mut comm.with_order(Order::Fixed).with_order(Order::Ranked)), before);
         assert_eq!(plain(comm), before);
     });
-    run.unwrap();
 }
 
 #[test]
@@ -194,26 +191,24 @@ fn sums_and_dots_do_not_depend_on_the_ranks() {
         for p in sizes([1, 2, 3, 4, 5, 7, 8, 64]) {
             let team = team(p);
             for how in 0..if p < 10 { 6 } else { 4 } {
-                let run = || {
-                    team.run(|comm| {
-                        let r = comm.rank();
-                        let part = cut(n, r, p, how)..cut(n, r + 1, p, how);
-                        let from = part.start;
-                        let (x, y) = (&a[part.clone()], &b[part.clone()]);
-                        let sum = comm.fixed_sum(x, from);
-                        let dot = comm.fixed_dot(x, y, from);
-                        let norms = comm.fixed_dots([(x, x), (x, y), (y, y)], from);
-                        let ordered =
-                            comm.fixed_reduce(&maps[part.clone()], op::ordered(compose), from);
-                        let max = comm.fixed_reduce(x, op::Max, from);
-                        let narrow = comm.fixed_sum(&single[part], from);
-                        assert_eq!(norms[1].to_bits(), dot.to_bits());
-                        assert_eq!(ordered, composed);
-                        let all = [sum, dot, norms[0], norms[2], max.unwrap_or(0.0)];
-                        (bits(&all), narrow.to_bits())
-                    })
-                };
-                let got = watched(run).unwrap();
+                let _watch = watch();
+                let got = succeeds(&team, |comm| {
+                    let r = comm.rank();
+                    let part = cut(n, r, p, how)..cut(n, r + 1, p, how);
+                    let from = part.start;
+                    let (x, y) = (&a[part.clone()], &b[part.clone()]);
+                    let sum = comm.fixed_sum(x, from);
+                    let dot = comm.fixed_dot(x, y, from);
+                    let norms = comm.fixed_dots([(x, x), (x, y), (y, y)], from);
+                    let ordered =
+                        comm.fixed_reduce(&maps[part.clone()], op::ordered(compose), from);
+                    let max = comm.fixed_reduce(x, op::Max, from);
+                    let narrow = comm.fixed_sum(&single[part], from);
+                    assert_eq!(norms[1].to_bits(), dot.to_bits());
+                    assert_eq!(ordered, composed);
+                    let all = [sum, dot, norms[0], norms[2], max.unwrap_or(0.0)];
+                    (bits(&all), narrow.to_bits())
+                });
                 let first = first.get_or_insert_with(|| got[0].clone());
                 assert!(got.iter().all(|x| x == first), "{n} elements, {p} ranks, cut {how}");
             }
@@ -233,14 +228,13 @@ fn many_cuts() {
     let a = data(3, n);
     let want = team(1).run(|comm| comm.fixed_sum(&a, 0).to_bits()).unwrap()[0];
     for p in [2, 3, 5] {
-        let run = team(p).run(|comm| {
+        succeeds(&team(p), |comm| {
             for how in 3..150 {
                 let part = cut(n, comm.rank(), p, how)..cut(n, comm.rank() + 1, p, how);
                 let from = part.start;
                 assert_eq!(comm.fixed_sum(&a[part], from).to_bits(), want, "cut {how}");
             }
         });
-        run.unwrap();
     }
 }
 
@@ -311,21 +305,20 @@ fn a_panic_in_an_operator_ends_the_run() {
         let team = team(p);
         for bad in [1, p - 1] {
             // (Rank 0 of 3 only receives the result.)
-            let error = watched(|| {
-                failure(team.run(|comm| {
-                    let r = comm.rank();
-                    let mine = Canary(vec![1; 700]);
-                    let calls = std::cell::Cell::new(0);
-                    let op = op::ordered(|a, b| {
-                        calls.set(calls.get() + 1);
-                        // Beyond the own elements.
-                        bomb_if(r == bad && calls.get() > 690);
-                        add_alive(a, b)
-                    });
-                    let sum = comm.fixed_reduce(&mine.0, op, 700 * r);
-                    assert_ne!(sum, Some(POISON));
-                }))
-            });
+            let _watch = watch();
+            let error = failure(team.run(|comm| {
+                let r = comm.rank();
+                let mine = Canary(vec![1; 700]);
+                let calls = std::cell::Cell::new(0);
+                let op = op::ordered(|a, b| {
+                    calls.set(calls.get() + 1);
+                    // Beyond the own elements.
+                    bomb_if(r == bad && calls.get() > 690);
+                    add_alive(a, b)
+                });
+                let sum = comm.fixed_reduce(&mine.0, op, 700 * r);
+                assert_ne!(sum, Some(POISON));
+            }));
             assert!(matches!(error, Error::Panicked { rank, .. } if rank == bad), "{error}");
             check_usable(&team, 5);
         }

@@ -2,8 +2,8 @@
 //! waits for another's work), and panics in the work.
 
 use crate::common::{
-    Canary, OneCall, bomb, bomb_if, check_usable, compose, fails, failure, map, sizes, team, value,
-    watched,
+    Canary, OneCall, bomb, bomb_if, check_usable, compose, fails, failure, map, sizes, succeeds,
+    team, value, watch,
 };
 use phalanx::schedule::Operation;
 use phalanx::{Error, call, op};
@@ -15,20 +15,18 @@ fn the_right_result_with_any_work() {
         let team = team(p);
         let lens: &[usize] = if p < 10 { &[0, 1, 2, 5, 6, 100, 3000] } else { &[1, 5, 6, 300] };
         for &n in lens {
-            let run = || {
-                team.run(|comm| {
-                    let r = comm.rank();
-                    let it = OneCall::new(comm, Operation::AllReduce, 0, n);
-                    let mut b = it.buffers(op::Sum, &value(n));
-                    let call = call::all_reduce(&mut b.output, op::Sum);
-                    assert_eq!(comm.overlap(call, || vec![r; 3]).1, [r; 3]);
-                    assert_eq!(b.output, b.wanted, "{it:?}");
-                    let mut b = it.buffers(op::ordered(compose), &map(n));
-                    comm.overlap(call::all_reduce(&mut b.output, op::ordered(compose)), || ());
-                    assert_eq!(b.output, b.wanted, "{it:?}");
-                })
-            };
-            watched(run).unwrap();
+            let _watch = watch();
+            succeeds(&team, |comm| {
+                let r = comm.rank();
+                let it = OneCall::new(comm, Operation::AllReduce, 0, n);
+                let mut b = it.buffers(op::Sum, &value(n));
+                let call = call::all_reduce(&mut b.output, op::Sum);
+                assert_eq!(comm.overlap(call, || vec![r; 3]).1, [r; 3]);
+                assert_eq!(b.output, b.wanted, "{it:?}");
+                let mut b = it.buffers(op::ordered(compose), &map(n));
+                comm.overlap(call::all_reduce(&mut b.output, op::ordered(compose)), || ());
+                assert_eq!(b.output, b.wanted, "{it:?}");
+            });
         }
     }
 }
@@ -36,7 +34,7 @@ fn the_right_result_with_any_work() {
 #[test]
 fn batches_of_values() {
     for p in sizes(1..=9) {
-        let run = team(p).run(|comm| {
+        succeeds(&team(p), |comm| {
             let r = comm.rank() as i64;
             let n = comm.size() as i64;
             assert_eq!(comm.sum([r, 1, -r]), [n * (n - 1) / 2, n, -n * (n - 1) / 2]);
@@ -44,7 +42,6 @@ fn batches_of_values() {
             assert_eq!(comm.all_reduce_values([r, 7], op::Max), [n - 1, 7]);
             assert_eq!(comm.all_reduce_values([0u8; 0], op::Max), []);
         });
-        run.unwrap();
     }
 }
 
@@ -55,30 +52,28 @@ fn nobody_waits_for_the_work() {
     for p in sizes([2, 3, 4, 7, 9]) {
         for reduce in [false, true] {
             let gone = AtomicUsize::new(0);
-            let run = || {
-                team(p).run(|comm| {
-                    for k in 1..=3 {
-                        let is_first = comm.rank() == 0;
-                        let work = || {
-                            while is_first && gone.load(SeqCst) < k * (p - 1) {
-                                std::thread::yield_now();
-                            }
-                        };
-                        if reduce {
-                            let mut x = [1; 5];
-                            comm.overlap(call::all_reduce(&mut x, op::Sum), work);
-                            assert_eq!(x, [p; 5]);
-                        } else {
-                            comm.overlap(call::barrier(), work);
+            let _watch = watch();
+            succeeds(&team(p), |comm| {
+                for k in 1..=3 {
+                    let is_first = comm.rank() == 0;
+                    let work = || {
+                        while is_first && gone.load(SeqCst) < k * (p - 1) {
+                            std::thread::yield_now();
                         }
-                        if !is_first {
-                            gone.fetch_add(1, SeqCst);
-                        }
-                        comm.barrier();
+                    };
+                    if reduce {
+                        let mut x = [1; 5];
+                        comm.overlap(call::all_reduce(&mut x, op::Sum), work);
+                        assert_eq!(x, [p; 5]);
+                    } else {
+                        comm.overlap(call::barrier(), work);
                     }
-                })
-            };
-            watched(run).unwrap();
+                    if !is_first {
+                        gone.fetch_add(1, SeqCst);
+                    }
+                    comm.barrier();
+                }
+            });
         }
     }
 }
@@ -87,17 +82,15 @@ fn nobody_waits_for_the_work() {
 fn a_barrier_in_two_phases_is_one() {
     for p in sizes((1..=9).chain([66])) {
         let arrived = AtomicUsize::new(0);
-        let run = || {
-            team(p).run(|comm| {
-                for k in 1..=20 {
-                    arrived.fetch_add(1, SeqCst);
-                    assert_eq!(comm.overlap(call::barrier(), || k).1, k);
-                    assert!(arrived.load(SeqCst) >= k * p);
-                    comm.ring().overlap(call::barrier(), || ());
-                }
-            })
-        };
-        watched(run).unwrap();
+        let _watch = watch();
+        succeeds(&team(p), |comm| {
+            for k in 1..=20 {
+                arrived.fetch_add(1, SeqCst);
+                assert_eq!(comm.overlap(call::barrier(), || k).1, k);
+                assert!(arrived.load(SeqCst) >= k * p);
+                comm.ring().overlap(call::barrier(), || ());
+            }
+        });
     }
 }
 
@@ -105,14 +98,13 @@ fn a_barrier_in_two_phases_is_one() {
 #[test]
 fn forced_algorithms() {
     for p in [1, 3, 4] {
-        let run = team(p).run(|comm| {
+        succeeds(&team(p), |comm| {
             for n in [1, 100] {
                 let mut x = vec![comm.rank(); n];
                 comm.ring().overlap(call::all_reduce(&mut x, op::Sum), || ());
                 assert_eq!(x, vec![p * (p - 1) / 2; n]);
             }
         });
-        run.unwrap();
     }
 }
 
@@ -124,16 +116,15 @@ fn a_panic_in_the_work_ends_the_run() {
         let team = team(p);
         for n in [5, 6, 2000] {
             for bad in [0, p - 1] {
-                let error = watched(|| {
-                    failure(team.run(|comm| {
-                        let r = comm.rank();
-                        let mut x = Canary(vec![1; n]);
-                        let op = op::commutative(crate::common::add_alive);
-                        comm.overlap(call::all_reduce(&mut x.0, op), || {
-                            bomb_if(r == bad);
-                        });
-                    }))
-                });
+                let _watch = watch();
+                let error = failure(team.run(|comm| {
+                    let r = comm.rank();
+                    let mut x = Canary(vec![1; n]);
+                    let op = op::commutative(crate::common::add_alive);
+                    comm.overlap(call::all_reduce(&mut x.0, op), || {
+                        bomb_if(r == bad);
+                    });
+                }));
                 assert!(matches!(error, Error::Panicked { rank, .. } if rank == bad), "{error}");
                 check_usable(&team, n as u64);
             }

@@ -2,7 +2,7 @@
 //! place of each value when a call fails.
 
 use crate::common::{
-    Dice, bomb, bomb_if, check_usable, fails, failure, sizes, team, watched, watched_cases,
+    Dice, bomb, bomb_if, check_usable, fails, failure, on_threads, sizes, succeeds, team, watch,
 };
 use phalanx::{Comm, Error, Team};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,52 +66,45 @@ fn rounds(comm: &mut Comm, rounds: std::ops::Range<usize>) {
 
 #[test]
 fn values_come_in_the_order_of_ranks() {
-    watched_cases(|watch| {
-        for p in sizes(1..=8) {
-            watch.case(format!("p={p}"));
-            team(p).run(|comm| rounds(comm, 0..60)).unwrap_or_else(|e| panic!("p={p}: {e}"));
-        }
-    });
+    let watch = watch();
+    for p in sizes(1..=8) {
+        watch.case(format!("p={p}"));
+        team(p).run(|comm| rounds(comm, 0..60)).unwrap_or_else(|e| panic!("p={p}: {e}"));
+    }
 }
 
 /// In groups at the same time, under a forced topology, on threads of the user's own, and in a run
 /// inside a run.
 #[test]
 fn in_groups_and_nested() {
-    watched(|| {
-        for p in sizes([2, 3, 5, 8]) {
-            let run = team(p).run(|comm| {
-                let mut half = comm.split(comm.rank() % 2, 0);
-                for round in 0..10 {
-                    rounds(&mut half, round..round + 1);
-                    rounds(comm, 100 + round..101 + round);
-                    rounds(&mut comm.ring(), 200 + round..201 + round);
-                }
-                let inner = phalanx::run(2, |inner| {
-                    rounds(inner, 0..4);
-                    let mut out = vec![(1 - inner.rank(), format!("inner {}", inner.rank()))];
-                    let mut inbox = Vec::new();
-                    inner.all_to_all_owned(&mut out, &mut inbox);
-                    inbox
-                });
-                // The inner values go on outside.
-                let next = (comm.rank() + 1) % comm.size();
-                let mut out: Vec<_> =
-                    inner.unwrap().into_iter().flatten().map(|(_, text)| (next, text)).collect();
-                let mut inbox = Vec::new();
-                comm.all_to_all_owned(&mut out, &mut inbox);
-                inbox.into_iter().map(|it| it.1).collect::<Vec<_>>()
-            });
-            let all = run.unwrap_or_else(|e| panic!("p={p}: {e}"));
-            assert!(all.iter().all(|it| *it == ["inner 1", "inner 0"]), "{all:?}");
-        }
-        let comms = Team::external(3).unwrap();
-        std::thread::scope(|s| {
-            for mut comm in comms {
-                s.spawn(move || comm.protect(|comm| rounds(comm, 0..10)).unwrap());
+    let _watch = watch();
+    for p in sizes([2, 3, 5, 8]) {
+        let run = team(p).run(|comm| {
+            let mut half = comm.split(comm.rank() % 2, 0);
+            for round in 0..10 {
+                rounds(&mut half, round..round + 1);
+                rounds(comm, 100 + round..101 + round);
+                rounds(&mut comm.ring(), 200 + round..201 + round);
             }
+            let inner = phalanx::run(2, |inner| {
+                rounds(inner, 0..4);
+                let mut out = vec![(1 - inner.rank(), format!("inner {}", inner.rank()))];
+                let mut inbox = Vec::new();
+                inner.all_to_all_owned(&mut out, &mut inbox);
+                inbox
+            });
+            // The inner values go on outside.
+            let next = (comm.rank() + 1) % comm.size();
+            let mut out: Vec<_> =
+                inner.unwrap().into_iter().flatten().map(|(_, text)| (next, text)).collect();
+            let mut inbox = Vec::new();
+            comm.all_to_all_owned(&mut out, &mut inbox);
+            inbox.into_iter().map(|it| it.1).collect::<Vec<_>>()
         });
-    });
+        let all = run.unwrap_or_else(|e| panic!("p={p}: {e}"));
+        assert!(all.iter().all(|it| *it == ["inner 1", "inner 0"]), "{all:?}");
+    }
+    on_threads(Team::external(3).unwrap(), |mut comm| rounds(&mut comm, 0..10));
 }
 
 /// Closures, nothing, values aligned beyond scratch memory, values longer than a mailbox.
@@ -133,29 +126,28 @@ fn values_of_every_kind() {
     #[repr(align(4096))]
     struct Page(u8);
     type Job = Box<dyn Fn(usize) -> usize + Send>;
-    watched(|| {
-        for p in sizes(1..=4) {
-            let run = team(p).run(|comm| {
-                let rank = comm.rank();
-                around(comm, |i| -> Job { Box::new(move |x| x + i + rank) }, |f| f(1) >= 1);
-                around(comm, |_| (), |()| true);
-                around(
-                    comm,
-                    |i| Page(i as u8),
-                    |it| std::ptr::from_ref(it).addr() % 4096 == 0 && it.0 < 12,
-                );
-                around(comm, |i| [i; 300], |it| it.iter().all(|x| *x == it[0]));
-                around(comm, |i| vec![i.to_string(); 2], |it| it.len() == 2);
-            });
-            run.unwrap_or_else(|e| panic!("p={p}: {e}"));
-        }
-    });
+    let _watch = watch();
+    for p in sizes(1..=4) {
+        let run = team(p).run(|comm| {
+            let rank = comm.rank();
+            around(comm, |i| -> Job { Box::new(move |x| x + i + rank) }, |f| f(1) >= 1);
+            around(comm, |_| (), |()| true);
+            around(
+                comm,
+                |i| Page(i as u8),
+                |it| std::ptr::from_ref(it).addr() % 4096 == 0 && it.0 < 12,
+            );
+            around(comm, |i| [i; 300], |it| it.iter().all(|x| *x == it[0]));
+            around(comm, |i| vec![i.to_string(); 2], |it| it.len() == 2);
+        });
+        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
+    }
 }
 
 /// Vectors that are drained keep their memory, and no value moves to the heap.
 #[test]
 fn buffers_are_used_again() {
-    let run = team(3).run(|comm| {
+    succeeds(&team(3), |comm| {
         let (mut out, mut inbox) = (Vec::with_capacity(30), Vec::with_capacity(90));
         let places = (out.as_ptr(), inbox.as_ptr());
         for round in 0..50 {
@@ -164,7 +156,6 @@ fn buffers_are_used_again() {
             assert_eq!((inbox.drain(..).count(), places), (30, (out.as_ptr(), inbox.as_ptr())));
         }
     });
-    run.unwrap();
 }
 
 // ---- Failures ----
@@ -225,133 +216,127 @@ fn exchange(comm: &mut Comm, boxes: &Boxes) {
 
 #[test]
 fn a_rank_that_fails_before_or_after_loses_nothing() {
-    watched_cases(|watch| {
-        for p in sizes(2..=5) {
-            let team = team(p);
-            for who in 0..p {
-                for kind in 0..6 {
-                    watch.case(format!("p={p}, rank {who}, kind {kind}"));
-                    let (boxes, drops) = values(p, 3);
-                    let error = fails(&team, |comm| match (kind, comm.rank() == who) {
-                        (0, true) => bomb(),
-                        // Returns early.
-                        (1, true) => {}
-                        // Another call, of another type, to a rank that there is not.
-                        (2, true) => comm.barrier(),
-                        (3, true) => comm.all_to_all_owned(&mut vec![(0, 1.0)], &mut Vec::new()),
-                        (4, true) => {
-                            comm.all_to_all_owned(&mut vec![(p, "no rank")], &mut Vec::new())
-                        }
-                        (5, true) => {
-                            exchange(comm, &boxes);
-                            bomb()
-                        }
-                        (5, false) => {
-                            exchange(comm, &boxes);
-                            comm.barrier();
-                        }
-                        _ => {
-                            // Caught, and not told of: the run fails all the same.
-                            let call = || exchange(comm, &boxes);
-                            let caught = catch_unwind(AssertUnwindSafe(call)).unwrap_err();
-                            std::panic::resume_unwind(caught);
-                        }
-                    });
-                    let text = error.to_string();
-                    match kind {
-                        0 | 5 => assert!(matches!(error, Error::Panicked { .. }), "{text}"),
-                        2 => assert!(
-                            text.contains("barrier") && text.contains("all_to_all_owned"),
-                            "{text}"
-                        ),
-                        3 => assert!(
-                            text.contains("element type: expected") && text.contains("f64"),
-                            "{text}"
-                        ),
-                        4 => {
-                            let words =
-                                format!("destination {p} is no rank of a communicator of {p}");
-                            assert!(text.contains(&words), "{text}");
-                        }
-                        _ => assert!(text.contains("all_to_all_owned of "), "{text}"),
+    let watch = watch();
+    for p in sizes(2..=5) {
+        let team = team(p);
+        for who in 0..p {
+            for kind in 0..6 {
+                watch.case(format!("p={p}, rank {who}, kind {kind}"));
+                let (boxes, drops) = values(p, 3);
+                let error = fails(&team, |comm| match (kind, comm.rank() == who) {
+                    (0, true) => bomb(),
+                    // Returns early.
+                    (1, true) => {}
+                    // Another call, of another type, to a rank that there is not.
+                    (2, true) => comm.barrier(),
+                    (3, true) => comm.all_to_all_owned(&mut vec![(0, 1.0)], &mut Vec::new()),
+                    (4, true) => comm.all_to_all_owned(&mut vec![(p, "no rank")], &mut Vec::new()),
+                    (5, true) => {
+                        exchange(comm, &boxes);
+                        bomb()
                     }
-                    if kind == 2 || kind == 3 {
-                        assert_eq!(text.matches("owned_exchange.rs:").count(), 2, "{text}");
+                    (5, false) => {
+                        exchange(comm, &boxes);
+                        comm.barrier();
                     }
-                    let (sent, arrived) = are_all_there(p, 3, boxes, drops);
-                    // All or nothing, as no rank has failed within the call.
-                    assert_eq!(arrived, if kind == 5 { sent } else { 0 });
+                    _ => {
+                        // Caught, and not told of: the run fails all the same.
+                        let call = || exchange(comm, &boxes);
+                        let caught = catch_unwind(AssertUnwindSafe(call)).unwrap_err();
+                        std::panic::resume_unwind(caught);
+                    }
+                });
+                let text = error.to_string();
+                match kind {
+                    0 | 5 => assert!(matches!(error, Error::Panicked { .. }), "{text}"),
+                    2 => assert!(
+                        text.contains("barrier") && text.contains("all_to_all_owned"),
+                        "{text}"
+                    ),
+                    3 => assert!(
+                        text.contains("element type: expected") && text.contains("f64"),
+                        "{text}"
+                    ),
+                    4 => {
+                        let words = format!("destination {p} is no rank of a communicator of {p}");
+                        assert!(text.contains(&words), "{text}");
+                    }
+                    _ => assert!(text.contains("all_to_all_owned of "), "{text}"),
                 }
+                if kind == 2 || kind == 3 {
+                    assert_eq!(text.matches("owned_exchange.rs:").count(), 2, "{text}");
+                }
+                let (sent, arrived) = are_all_there(p, 3, boxes, drops);
+                // All or nothing, as no rank has failed within the call.
+                assert_eq!(arrived, if kind == 5 { sent } else { 0 });
             }
         }
-    });
+    }
 }
 
 /// Ranks pass values around until a cancel comes at any moment of a call: then some ranks have
 /// taken their values, and others give up.
 #[test]
 fn a_cancel_in_a_call_loses_nothing() {
-    watched_cases(|watch| {
-        let mut halves = 0;
-        for p in sizes(2..=6) {
-            let team = team(p);
-            let stop = team.canceller();
-            for round in 0..100 {
-                watch.case(format!("p={p}, round {round}"));
-                let (boxes, drops) = values(p, 4);
-                std::thread::scope(|s| {
-                    s.spawn(|| {
-                        std::thread::sleep(Duration::from_micros(100 + 7 * (round % 40)));
-                        stop.cancel();
-                    });
-                    failure(team.run(|comm| -> () {
-                        loop {
-                            exchange(comm, &boxes);
-                            let mut own = boxes[comm.rank()].lock().unwrap();
-                            let (out, inbox) = &mut *own;
-                            out.extend(inbox.drain(..).map(|(from, it)| ((from + 1) % p, it)));
-                        }
-                    }));
+    let watch = watch();
+    let mut halves = 0;
+    for p in sizes(2..=6) {
+        let team = team(p);
+        let stop = team.canceller();
+        for round in 0..100 {
+            watch.case(format!("p={p}, round {round}"));
+            let (boxes, drops) = values(p, 4);
+            std::thread::scope(|s| {
+                s.spawn(|| {
+                    std::thread::sleep(Duration::from_micros(100 + 7 * (round % 40)));
+                    stop.cancel();
                 });
-                let mut places = vec![0; drops.len()];
-                let mut have_taken = 0;
-                for it in boxes {
-                    let (out, inbox) = it.into_inner().unwrap_or_else(|e| e.into_inner());
-                    have_taken += usize::from(!inbox.is_empty());
-                    out.iter().chain(&inbox).for_each(|(_, value)| places[value.0] += 1);
-                }
-                halves += usize::from(have_taken > 0 && have_taken < p);
-                assert!(places.iter().all(|n| *n == 1), "each is in one place: {places:?}");
-                assert!(drops.iter().all(|it| it.load(Relaxed) == 1), "each is dropped once");
-                team.clear_cancel();
+                failure(team.run(|comm| -> () {
+                    loop {
+                        exchange(comm, &boxes);
+                        let mut own = boxes[comm.rank()].lock().unwrap();
+                        let (out, inbox) = &mut *own;
+                        out.extend(inbox.drain(..).map(|(from, it)| ((from + 1) % p, it)));
+                    }
+                }));
+            });
+            let mut places = vec![0; drops.len()];
+            let mut have_taken = 0;
+            for it in boxes {
+                let (out, inbox) = it.into_inner().unwrap_or_else(|e| e.into_inner());
+                have_taken += usize::from(!inbox.is_empty());
+                out.iter().chain(&inbox).for_each(|(_, value)| places[value.0] += 1);
             }
-            check_usable(&team, 1);
+            halves += usize::from(have_taken > 0 && have_taken < p);
+            assert!(places.iter().all(|n| *n == 1), "each is in one place: {places:?}");
+            assert!(drops.iter().all(|it| it.load(Relaxed) == 1), "each is dropped once");
+            team.clear_cancel();
         }
-        println!("{halves} calls of 500 ended on some ranks only");
-    });
+        check_usable(&team, 1);
+    }
+    println!("{halves} calls of 500 ended on some ranks only");
 }
 
 /// Values that nobody keeps: dropped by the ranks' own unwinding.
 #[test]
 fn what_a_failed_run_has_is_dropped_once() {
-    watched(|| {
-        for p in sizes(2..=4) {
-            let team = team(p);
-            for who in 0..p {
-                let (boxes, drops) = values(p, 2);
-                let error = fails(&team, |comm| {
-                    let rank = comm.rank();
-                    let (mut out, mut inbox) = std::mem::take(&mut *boxes[rank].lock().unwrap());
-                    comm.all_to_all_owned(&mut out, &mut inbox);
-                    out.extend(inbox.drain(..).map(|(from, value)| ((from + 1) % p, value)));
-                    bomb_if(rank == who);
-                    comm.all_to_all_owned(&mut out, &mut inbox);
-                });
-                assert!(matches!(error, Error::Panicked { .. }), "{error}");
-                assert!(drops.iter().all(|it| it.load(Relaxed) == 1));
-            }
+    let _watch = watch();
+    for p in sizes(2..=4) {
+        let team = team(p);
+        for who in 0..p {
+            let (boxes, drops) = values(p, 2);
+            let error = fails(&team, |comm| {
+                let rank = comm.rank();
+                let (mut out, mut inbox) = std::mem::take(&mut *boxes[rank].lock().unwrap());
+                comm.all_to_all_owned(&mut out, &mut inbox);
+                out.extend(inbox.drain(..).map(|(from, value)| ((from + 1) % p, value)));
+                bomb_if(rank == who);
+                comm.all_to_all_owned(&mut out, &mut inbox);
+            });
+            assert!(matches!(error, Error::Panicked { .. }), "{error}");
+            assert!(drops.iter().all(|it| it.load(Relaxed) == 1));
         }
-    });
+    }
 }
 
 /// Calls in destructors, while ranks unwind: some meet, others find that the run has failed.
@@ -363,16 +348,15 @@ fn in_a_destructor_while_ranks_unwind() {
             exchange(self.0, self.1);
         }
     }
-    watched(|| {
-        for p in sizes(1..=4) {
-            let team = team(p);
-            let (boxes, drops) = values(p, 2);
-            failure(team.run(|comm| -> () {
-                let _late = Late(comm, &boxes);
-                bomb()
-            }));
-            are_all_there(p, 2, boxes, drops);
-            check_usable(&team, 1);
-        }
-    });
+    let _watch = watch();
+    for p in sizes(1..=4) {
+        let team = team(p);
+        let (boxes, drops) = values(p, 2);
+        failure(team.run(|comm| -> () {
+            let _late = Late(comm, &boxes);
+            bomb()
+        }));
+        are_all_there(p, 2, boxes, drops);
+        check_usable(&team, 1);
+    }
 }

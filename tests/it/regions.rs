@@ -1,6 +1,6 @@
 //! Regions: blocks of slices by any cut, values, two tasks.
 
-use crate::common::{team, watched};
+use crate::common::{team, watch};
 use phalanx::dist::{Block, GeneralBlock, dynamic};
 use phalanx::{Comm, Error, Team, TryError, op};
 use std::cell::Cell;
@@ -10,46 +10,44 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// x[i] = y[i] + i, and each element once: by all cuts.
 #[test]
 fn blocks_of_any_cut_make_up_the_slices() {
-    watched(|| {
-        for p in 1..=5 {
-            let team = team(p);
-            for n in [0, 1, p, 7 * p + 3, 1000] {
-                let y: Vec<usize> = (0..n).map(|i| 3 * i).collect();
-                let check =
-                    |x: &[usize]| assert!(x.iter().enumerate().all(|(i, x)| *x == 4 * i + 1));
-                let body = |x: &mut [usize], y: &[usize], at: usize| {
-                    assert_eq!(x.len(), y.len());
-                    (at..).zip(x).zip(y).for_each(|((i, x), y)| *x += y + i);
-                };
+    let _watch = watch();
+    for p in 1..=5 {
+        let team = team(p);
+        for n in [0, 1, p, 7 * p + 3, 1000] {
+            let y: Vec<usize> = (0..n).map(|i| 3 * i).collect();
+            let check = |x: &[usize]| assert!(x.iter().enumerate().all(|(i, x)| *x == 4 * i + 1));
+            let body = |x: &mut [usize], y: &[usize], at: usize| {
+                assert_eq!(x.len(), y.len());
+                (at..).zip(x).zip(y).for_each(|((i, x), y)| *x += y + i);
+            };
+            let mut x = vec![1; n];
+            team.run_chunks((&mut x, &y), |_, (x, y), at| body(x, y, at)).unwrap();
+            check(&x);
+            let uneven = GeneralBlock::of_weights(n, (0..p).map(|rank| (rank % 3) as f64));
+            for length in [1, 3, 10_000] {
                 let mut x = vec![1; n];
-                team.run_chunks((&mut x, &y), |_, (x, y), at| body(x, y, at)).unwrap();
-                check(&x);
-                let uneven = GeneralBlock::of_weights(n, (0..p).map(|rank| (rank % 3) as f64));
-                for length in [1, 3, 10_000] {
-                    let mut x = vec![1; n];
-                    let cut = dynamic(length).cut((&mut x, &y));
-                    let starts = team.run_chunks(cut, |_, (x, y), at| {
-                        body(x, y, at);
-                        at
-                    });
-                    check(&x);
-                    let blocks = n.div_ceil(length).max(1);
-                    assert!(starts.unwrap().into_iter().eq((0..blocks).map(|k| k * length)));
-                }
-                let mut x = vec![1; n];
-                team.run_chunks(uneven.cut((&mut x, &y)), |_, (x, y), at| body(x, y, at)).unwrap();
-                check(&x);
-                let mut x = vec![1; n];
-                let rows = Block::aligned(n, p, 16).cut((&mut x, &y));
-                let starts = team.run_chunks(rows, |_, (x, y), at| {
+                let cut = dynamic(length).cut((&mut x, &y));
+                let starts = team.run_chunks(cut, |_, (x, y), at| {
                     body(x, y, at);
                     at
                 });
                 check(&x);
-                assert!(starts.unwrap().into_iter().all(|at| at % 16 == 0 || at == n));
+                let blocks = n.div_ceil(length).max(1);
+                assert!(starts.unwrap().into_iter().eq((0..blocks).map(|k| k * length)));
             }
+            let mut x = vec![1; n];
+            team.run_chunks(uneven.cut((&mut x, &y)), |_, (x, y), at| body(x, y, at)).unwrap();
+            check(&x);
+            let mut x = vec![1; n];
+            let rows = Block::aligned(n, p, 16).cut((&mut x, &y));
+            let starts = team.run_chunks(rows, |_, (x, y), at| {
+                body(x, y, at);
+                at
+            });
+            check(&x);
+            assert!(starts.unwrap().into_iter().all(|at| at % 16 == 0 || at == n));
         }
-    });
+    }
 }
 
 #[test]
@@ -132,68 +130,64 @@ fn closures_of_any_size_are_shared() {
 
 #[test]
 fn a_failing_block_ends_the_region() {
-    watched(|| {
-        for p in 1..=3 {
-            let team = team(p);
-            let (mut x, calls) = (vec![0; 1000], AtomicUsize::new(0));
-            let error = team.run_chunks(dynamic(1).cut(&mut x), |_, _, at| {
-                calls.fetch_add(1, Relaxed);
-                assert!(at != 5, "block 5");
-                String::from("dropped")
-            });
-            assert!(matches!(error, Err(Error::Panicked { .. })), "{error:?}");
-            let result = team.try_run_chunks(dynamic(10).cut(&mut x), |_, x, at| {
-                x.fill(1);
-                if at == 70 { Err("seven") } else { Ok(at) }
-            });
-            assert!(matches!(result, Err(TryError::Rank { error: "seven", .. })), "{result:?}");
-            let fine = team.try_run_chunks(dynamic(10).cut(&mut x), |_, _, at| Ok::<_, ()>(at));
-            assert_eq!(fine.unwrap().len(), 100);
-        }
-    });
+    let _watch = watch();
+    for p in 1..=3 {
+        let team = team(p);
+        let (mut x, calls) = (vec![0; 1000], AtomicUsize::new(0));
+        let error = team.run_chunks(dynamic(1).cut(&mut x), |_, _, at| {
+            calls.fetch_add(1, Relaxed);
+            assert!(at != 5, "block 5");
+            String::from("dropped")
+        });
+        assert!(matches!(error, Err(Error::Panicked { .. })), "{error:?}");
+        let result = team.try_run_chunks(dynamic(10).cut(&mut x), |_, x, at| {
+            x.fill(1);
+            if at == 70 { Err("seven") } else { Ok(at) }
+        });
+        assert!(matches!(result, Err(TryError::Rank { error: "seven", .. })), "{result:?}");
+        let fine = team.try_run_chunks(dynamic(10).cut(&mut x), |_, _, at| Ok::<_, ()>(at));
+        assert_eq!(fine.unwrap().len(), 100);
+    }
 }
 
 #[test]
 fn two_tasks_at_once() {
-    watched(|| {
-        for p in 1..=3 {
-            let team = team(p);
-            let (mut names, not_sync) = (vec!["b", "a"], Cell::new(3));
-            let ends = team.join(
-                || names.sort(),
-                move || {
-                    not_sync.set(4);
-                    not_sync
-                },
-            );
-            assert_eq!(ends.unwrap().1.get(), 4);
-            assert_eq!(names, ["a", "b"]);
-            let error = team.join(|| (), || panic!("task")).map(|((), ())| ());
-            assert!(matches!(error, Err(Error::Panicked { .. })), "{error:?}");
-            let inner =
-                team.join(|| team.run(|_| ()).is_err(), || team.join(|| (), || ()).is_err());
-            assert_eq!(inner.unwrap(), (true, true), "a task starts no region of its team");
-        }
-    });
+    let _watch = watch();
+    for p in 1..=3 {
+        let team = team(p);
+        let (mut names, not_sync) = (vec!["b", "a"], Cell::new(3));
+        let ends = team.join(
+            || names.sort(),
+            move || {
+                not_sync.set(4);
+                not_sync
+            },
+        );
+        assert_eq!(ends.unwrap().1.get(), 4);
+        assert_eq!(names, ["a", "b"]);
+        let error = team.join(|| (), || panic!("task")).map(|((), ())| ());
+        assert!(matches!(error, Err(Error::Panicked { .. })), "{error:?}");
+        let inner = team.join(|| team.run(|_| ()).is_err(), || team.join(|| (), || ()).is_err());
+        assert_eq!(inner.unwrap(), (true, true), "a task starts no region of its team");
+    }
 }
 
 /// Another thread's run does not take the values of one that has just ended.
 #[test]
 fn values_belong_to_their_run() {
-    watched(|| {
-        let team = team(3);
-        std::thread::scope(|s| {
-            for thread in 0..3 {
-                let team = &team;
-                s.spawn(move || {
-                    for round in 0..200 {
-                        let value = 1000 * thread + round;
-                        let results = team.run_queued(|comm| value + comm.rank()).unwrap();
-                        assert_eq!(results, [value, value + 1, value + 2]);
-                    }
-                });
-            }
-        });
+    let _watch = watch();
+    let team = team(3);
+    std::thread::scope(|s| {
+        for thread in 0..3 {
+            let team = &team;
+            s.spawn(move || {
+                for round in 0..200 {
+                    let value = 1000 * thread + round;
+                    let results = team.run_queued(|comm| value + comm.rank()).unwrap();
+                    assert_eq!(results, [value, value + 1, value + 2]);
+                }
+            });
+        }
     });
 }
 

@@ -4,7 +4,7 @@
 
 use crate::common::{
     Dice, UNEVEN, Watch, check_usable, common_counts, every_uneven, fails, failure, lists, pairs,
-    team, watched, watched_cases,
+    team, watch,
 };
 use phalanx::{Comm, Error, Order, op};
 
@@ -18,63 +18,54 @@ fn of_every_length(watch: &Watch, p: usize) {
 
 #[test]
 fn every_length() {
-    watched_cases(|watch| (1..=9).for_each(|p| of_every_length(watch, p)));
+    let watch = watch();
+    (1..=9).for_each(|p| of_every_length(&watch, p));
 }
 
 /// Whatever is forced.
 #[test]
 fn by_topologies_in_fixed_order_and_in_parts() {
-    watched(|| {
-        for p in [1, 2, 4, 6] {
-            let run = team(p).run(|comm| {
-                for n in [1, 130] {
-                    for counts in lists(p, n) {
-                        common_counts::<u64>(&mut comm.ring(), &counts, |x| x);
-                        common_counts::<u64>(&mut comm.tree(), &counts, |x| x);
-                        common_counts::<u64>(&mut comm.hypercube(), &counts, |x| x);
-                        common_counts::<u64>(
-                            &mut comm.mesh(p / 2 + p % 2, 2 - p % 2),
-                            &counts,
-                            |x| x,
-                        );
-                        common_counts::<u64>(&mut comm.with_order(Order::Fixed), &counts, |x| x);
-                        common_counts::<u64>(comm, &counts, |x| x);
-                    }
-                    let ring = phalanx::Algorithm::TX_ANY;
-                    pairs::<u64>(&mut comm.with(ring), &|i, j| (i + 2 * j) % 3 * n, |x| x);
-                    pairs::<u64>(
-                        &mut comm.with(phalanx::Algorithm::TX_FUSED),
-                        &|i, j| i + j,
-                        |x| x,
-                    );
-                    let mut half = comm.split(comm.rank() % 2, 0);
-                    pairs::<u64>(&mut half, &|i, j| (i + 2 * j) % 3 * n, |x| x);
-                    let counts: Vec<usize> = (0..half.size()).map(|q| q * n).collect();
-                    common_counts::<u64>(&mut half, &counts, |x| x);
+    let _watch = watch();
+    for p in [1, 2, 4, 6] {
+        let run = team(p).run(|comm| {
+            for n in [1, 130] {
+                for counts in lists(p, n) {
+                    common_counts::<u64>(&mut comm.ring(), &counts, |x| x);
+                    common_counts::<u64>(&mut comm.tree(), &counts, |x| x);
+                    common_counts::<u64>(&mut comm.hypercube(), &counts, |x| x);
+                    common_counts::<u64>(&mut comm.mesh(p / 2 + p % 2, 2 - p % 2), &counts, |x| x);
+                    common_counts::<u64>(&mut comm.with_order(Order::Fixed), &counts, |x| x);
+                    common_counts::<u64>(comm, &counts, |x| x);
                 }
-            });
-            run.unwrap_or_else(|e| panic!("p={p}: {e}"));
-        }
-    });
+                let ring = phalanx::Algorithm::TX_ANY;
+                pairs::<u64>(&mut comm.with(ring), &|i, j| (i + 2 * j) % 3 * n, |x| x);
+                pairs::<u64>(&mut comm.with(phalanx::Algorithm::TX_FUSED), &|i, j| i + j, |x| x);
+                let mut half = comm.split(comm.rank() % 2, 0);
+                pairs::<u64>(&mut half, &|i, j| (i + 2 * j) % 3 * n, |x| x);
+                let counts: Vec<usize> = (0..half.size()).map(|q| q * n).collect();
+                common_counts::<u64>(&mut half, &counts, |x| x);
+            }
+        });
+        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
+    }
 }
 
 /// More lists than a rank knows, in turn and at random, in calls of all kinds: each goes by its
 /// own plan.
 #[test]
 fn counts_in_turn() {
-    watched(|| {
-        for p in [2, 3, 5] {
-            let run = team(p).run(|comm| {
-                let mut dice = Dice(p as u64);
-                for round in 0..400 {
-                    let k = if round % 3 == 0 { dice.below(30) } else { dice.below(4) };
-                    let counts: Vec<usize> = (0..p).map(|q| (k * (q + 1)) % 7).collect();
-                    common_counts::<u64>(comm, &counts, |x| x);
-                }
-            });
-            run.unwrap_or_else(|e| panic!("p={p}: {e}"));
-        }
-    });
+    let _watch = watch();
+    for p in [2, 3, 5] {
+        let run = team(p).run(|comm| {
+            let mut dice = Dice(p as u64);
+            for round in 0..400 {
+                let k = if round % 3 == 0 { dice.below(30) } else { dice.below(4) };
+                let counts: Vec<usize> = (0..p).map(|q| (k * (q + 1)) % 7).collect();
+                common_counts::<u64>(comm, &counts, |x| x);
+            }
+        });
+        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
+    }
 }
 
 // ---- Errors ----
@@ -82,32 +73,31 @@ fn counts_in_turn() {
 /// Two ranks that disagree about a block, whichever way it goes: in elements, with both ranks.
 #[test]
 fn a_block_of_another_length() {
-    watched(|| {
-        for p in 2..=5 {
-            let team = team(p);
-            for (sent, wanted) in [(3, 8), (1, 0), (0, 5), (129, 128), (128, 129), (4000, 4001)] {
-                let error = fails(&team, |comm| {
-                    let (r, last) = (comm.rank(), p - 1);
-                    let (mut to, mut from) = (vec![2; p], vec![2; p]);
-                    if r == 0 {
-                        to[last] = sent;
-                    }
-                    if r == last {
-                        from[0] = wanted;
-                    }
-                    let send = vec![r as u64; to.iter().sum()];
-                    let mut recv = vec![0; from.iter().sum()];
-                    comm.all_to_all_varied_into(&send, &to, &mut recv, &from);
-                });
-                let text = error.to_string();
-                let Error::Mismatch { rank, peer, .. } = error else { panic!("{text}") };
-                assert_eq!((rank, peer), (p - 1, 0), "{text}");
-                let words = format!("expected {wanted}, got {sent}");
-                assert!(text.contains(&words), "{text}");
-                assert_eq!(text.matches("uneven.rs:").count(), 2, "{text}");
-            }
+    let _watch = watch();
+    for p in 2..=5 {
+        let team = team(p);
+        for (sent, wanted) in [(3, 8), (1, 0), (0, 5), (129, 128), (128, 129), (4000, 4001)] {
+            let error = fails(&team, |comm| {
+                let (r, last) = (comm.rank(), p - 1);
+                let (mut to, mut from) = (vec![2; p], vec![2; p]);
+                if r == 0 {
+                    to[last] = sent;
+                }
+                if r == last {
+                    from[0] = wanted;
+                }
+                let send = vec![r as u64; to.iter().sum()];
+                let mut recv = vec![0; from.iter().sum()];
+                comm.all_to_all_varied_into(&send, &to, &mut recv, &from);
+            });
+            let text = error.to_string();
+            let Error::Mismatch { rank, peer, .. } = error else { panic!("{text}") };
+            assert_eq!((rank, peer), (p - 1, 0), "{text}");
+            let words = format!("expected {wanted}, got {sent}");
+            assert!(text.contains(&words), "{text}");
+            assert_eq!(text.matches("uneven.rs:").count(), 2, "{text}");
         }
-    });
+    }
 }
 
 /// Counts that differ on one rank: at once, in another order only, on the third call, back to those
@@ -141,71 +131,66 @@ fn counts_that_differ() {
         ([700, 0, 900], [900, 0, 700]),
         ([3000, 7, 1], [1, 7, 3000]),
     ];
-    watched_cases(|watch| {
-        for p in [3, 4, 5, 8] {
-            let team = team(p);
-            for (w, way) in ways.iter().enumerate() {
-                for (kind, (usual, other)) in
-                    (0..4).flat_map(|kind| lists.iter().map(move |it| (kind, it)))
-                {
-                    for at in [0, 2] {
-                        watch.case(format!("p={p}, way {w}, call {kind}, {usual:?}, at {at}"));
-                        let error = failure(team.run(|comm| {
-                            let full = |list: &[usize; 3]| {
-                                let mut counts = vec![2; p];
-                                counts[..3].copy_from_slice(list);
-                                counts
-                            };
-                            for call in 0..=at {
-                                let differs = comm.rank() == 1 && call == at;
-                                way(comm, &full(if differs { other } else { usual }), kind);
-                            }
-                            comm.barrier();
-                        }));
-                        let text = error.to_string();
-                        assert!(matches!(error, Error::Mismatch { .. }), "{text}");
-                        assert!(text.contains("counts: expected ["), "{text}");
-                        assert_eq!(text.matches("uneven.rs:").count(), 2, "{text}");
-                    }
+    let watch = watch();
+    for p in [3, 4, 5, 8] {
+        let team = team(p);
+        for (w, way) in ways.iter().enumerate() {
+            for (kind, (usual, other)) in
+                (0..4).flat_map(|kind| lists.iter().map(move |it| (kind, it)))
+            {
+                for at in [0, 2] {
+                    watch.case(format!("p={p}, way {w}, call {kind}, {usual:?}, at {at}"));
+                    let error = failure(team.run(|comm| {
+                        let full = |list: &[usize; 3]| {
+                            let mut counts = vec![2; p];
+                            counts[..3].copy_from_slice(list);
+                            counts
+                        };
+                        for call in 0..=at {
+                            let differs = comm.rank() == 1 && call == at;
+                            way(comm, &full(if differs { other } else { usual }), kind);
+                        }
+                        comm.barrier();
+                    }));
+                    let text = error.to_string();
+                    assert!(matches!(error, Error::Mismatch { .. }), "{text}");
+                    assert!(text.contains("counts: expected ["), "{text}");
+                    assert_eq!(text.matches("uneven.rs:").count(), 2, "{text}");
                 }
             }
-            check_usable(&team, 1);
         }
-    });
+        check_usable(&team, 1);
+    }
 }
 
 /// A call that collects is compared as any; and a failure in it leaves nobody behind.
 #[test]
 fn collected_beside_something_else() {
-    watched(|| {
-        for p in [2, 3, 6] {
-            let team = team(p);
-            for n in [1, 500] {
-                let run = team.run(|comm| match comm.rank() {
-                    0 => drop(comm.all_gather_vec(&vec![1u64; n])),
-                    _ => drop(comm.gather_vec(&vec![1u64; n], 0)),
-                });
-                let text = failure(run).to_string();
-                assert!(
-                    text.contains("all_gather_vec") && text.contains("gather_vec of"),
-                    "{text}"
-                );
-                let run = team.run(|comm| comm.gather_vec(&vec![1u64; n], comm.rank() % 2));
-                let text = failure(run).to_string();
-                assert!(text.contains("root: expected"), "{text}");
-                let run = team.run(|comm| match comm.rank() {
-                    0 => panic!("over"),
-                    _ => drop(comm.all_to_all_vec(&vec![1u64; n * p], &vec![n; p])),
-                });
-                assert!(matches!(failure(run), Error::Panicked { rank: 0, .. }));
-                check_usable(&team, 1);
-            }
-            for counts in [vec![1; p + 1], vec![2; p], vec![usize::MAX; p]] {
-                let run = team.run(|comm| drop(comm.all_to_all_vec(&vec![1u8; p], &counts)));
-                assert!(matches!(failure(run), Error::Argument { .. }));
-            }
-            let run = team.run(|comm| drop(comm.gather_vec(&[1], p)));
+    let _watch = watch();
+    for p in [2, 3, 6] {
+        let team = team(p);
+        for n in [1, 500] {
+            let run = team.run(|comm| match comm.rank() {
+                0 => drop(comm.all_gather_vec(&vec![1u64; n])),
+                _ => drop(comm.gather_vec(&vec![1u64; n], 0)),
+            });
+            let text = failure(run).to_string();
+            assert!(text.contains("all_gather_vec") && text.contains("gather_vec of"), "{text}");
+            let run = team.run(|comm| comm.gather_vec(&vec![1u64; n], comm.rank() % 2));
+            let text = failure(run).to_string();
+            assert!(text.contains("root: expected"), "{text}");
+            let run = team.run(|comm| match comm.rank() {
+                0 => panic!("over"),
+                _ => drop(comm.all_to_all_vec(&vec![1u64; n * p], &vec![n; p])),
+            });
+            assert!(matches!(failure(run), Error::Panicked { rank: 0, .. }));
+            check_usable(&team, 1);
+        }
+        for counts in [vec![1; p + 1], vec![2; p], vec![usize::MAX; p]] {
+            let run = team.run(|comm| drop(comm.all_to_all_vec(&vec![1u8; p], &counts)));
             assert!(matches!(failure(run), Error::Argument { .. }));
         }
-    });
+        let run = team.run(|comm| drop(comm.gather_vec(&[1], p)));
+        assert!(matches!(failure(run), Error::Argument { .. }));
+    }
 }

@@ -15,7 +15,7 @@ mod names;
 mod saying;
 mod singles;
 
-use common::{Watch, check_usable, rounds, team, watched_cases};
+use common::{Watch, check_usable, rounds, team, watch};
 use judge::{Outcome, allowed, expected, judge};
 use kinds::{Case, KINDS, Kind, cases};
 use phalanx::{Comm, Error, Team, op};
@@ -125,7 +125,7 @@ macro_rules! batteries {
     ($($name:ident $p:literal;)*) => {$(
         #[test]
         fn $name() {
-            watched_cases(|watch| battery(watch, $p));
+            battery(&watch(), $p);
         }
     )*};
 }

@@ -1,6 +1,6 @@
 //! Calls that combine data: operators, types, order, bits.
 
-use crate::common::{OneCall, sizes, team, watched, watched_cases};
+use crate::common::{OneCall, sizes, team, watch};
 use phalanx::op::{self, Operator};
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Element};
@@ -57,35 +57,34 @@ macro_rules! on_types {
 
 #[test]
 fn every_operator_on_every_type() {
-    watched_cases(|watch| {
-        for p in [1, 2, 3, 5, 8] {
-            let team = team(p);
-            for n in [1, 3, 50] {
-                watch.case(format!("p={p}, n={n}"));
-                let run = team.run(|comm| {
-                    on_types!(comm, n,
-                        [Sum Prod Min Max BitAnd BitOr BitXor And Or Xor],
-                        [i8: |x| x as i8, i16: |x| x as i16, i32: |x| x as i32, i64: |x| x as i64,
-                         i128: |x: u64| i128::from(x) << 40, isize: |x| x as isize,
-                         u8: |x| x as u8, u16: |x| x as u16, u32: |x| x as u32, u64: |x| x,
-                         u128: |x: u64| u128::from(x) << 64, usize: |x| x as usize]);
-                    // Small whole numbers: sums and products are exact.
-                    on_types!(comm, n, [Sum Prod Min Max],
-                        [f32: |x: u64| (x % 5) as f32 - 1.0, f64: |x: u64| (x % 16) as f64 - 4.0]);
-                    on_types!(comm, n, [BitAnd BitOr BitXor And Or Xor],
-                        [bool: |x: u64| x.is_multiple_of(3)]);
-                    on_types!(comm, n, [MinLoc MaxLoc],
-                        [(u8, usize): |x: u64| (x as u8 % 4, (x >> 8) as usize % 50),
-                         (f64, u32): |x: u64| ((x % 7) as f64, (x >> 8) as u32 % 5),
-                         (i32, i64): |x: u64| (x as i32, x as i64)]);
-                    // Every root, in place and not.
-                    all_reductions(comm, n, op::Sum, &|r, i| noise(r, i) as i32);
-                    all_reductions(comm, n, op::MinLoc, &|r, i| (noise(r, i) as u8 % 4, r));
-                });
-                run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
-            }
+    let watch = watch();
+    for p in [1, 2, 3, 5, 8] {
+        let team = team(p);
+        for n in [1, 3, 50] {
+            watch.case(format!("p={p}, n={n}"));
+            let run = team.run(|comm| {
+                on_types!(comm, n,
+                    [Sum Prod Min Max BitAnd BitOr BitXor And Or Xor],
+                    [i8: |x| x as i8, i16: |x| x as i16, i32: |x| x as i32, i64: |x| x as i64,
+                     i128: |x: u64| i128::from(x) << 40, isize: |x| x as isize,
+                     u8: |x| x as u8, u16: |x| x as u16, u32: |x| x as u32, u64: |x| x,
+                     u128: |x: u64| u128::from(x) << 64, usize: |x| x as usize]);
+                // Small whole numbers: sums and products are exact.
+                on_types!(comm, n, [Sum Prod Min Max],
+                    [f32: |x: u64| (x % 5) as f32 - 1.0, f64: |x: u64| (x % 16) as f64 - 4.0]);
+                on_types!(comm, n, [BitAnd BitOr BitXor And Or Xor],
+                    [bool: |x: u64| x.is_multiple_of(3)]);
+                on_types!(comm, n, [MinLoc MaxLoc],
+                    [(u8, usize): |x: u64| (x as u8 % 4, (x >> 8) as usize % 50),
+                     (f64, u32): |x: u64| ((x % 7) as f64, (x >> 8) as u32 % 5),
+                     (i32, i64): |x: u64| (x as i32, x as i64)]);
+                // Every root, in place and not.
+                all_reductions(comm, n, op::Sum, &|r, i| noise(r, i) as i32);
+                all_reductions(comm, n, op::MinLoc, &|r, i| (noise(r, i) as u8 % 4, r));
+            });
+            run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
         }
-    });
+    }
 }
 
 /// A 2 x 2 matrix modulo 2^64.
@@ -105,79 +104,75 @@ fn matrix(r: usize, i: usize) -> Matrix {
 
 #[test]
 fn matrices_in_rank_order() {
-    watched_cases(|watch| {
-        for p in sizes(1..=11) {
-            let team = team(p);
-            for n in [1, 2, 40] {
-                watch.case(format!("p={p}, n={n}"));
-                let run = team.run(|comm| {
-                    all_reductions(comm, n, op::ordered(product), &matrix);
-                    all_reductions(&mut comm.ring(), n, op::ordered(product), &matrix);
-                    all_reductions(&mut comm.hypercube(), n, op::ordered(product), &matrix);
-                    all_reductions(&mut comm.tree(), n, op::ordered(product), &matrix);
-                });
-                run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
-            }
-            // Permutations compose in their order, too.
+    let watch = watch();
+    for p in sizes(1..=11) {
+        let team = team(p);
+        for n in [1, 2, 40] {
+            watch.case(format!("p={p}, n={n}"));
             let run = team.run(|comm| {
-                let compose = |a: [u8; 5], b: [u8; 5]| b.map(|i| a[i as usize]);
-                let turn = |r: usize, i: usize| {
-                    let mut x = [0, 1, 2, 3, 4];
-                    x.swap((r + i) % 5, noise(r, i) as usize % 5);
-                    x.rotate_left(r % 5);
-                    x
-                };
-                all_reductions(comm, 13, op::ordered(compose), &turn);
+                all_reductions(comm, n, op::ordered(product), &matrix);
+                all_reductions(&mut comm.ring(), n, op::ordered(product), &matrix);
+                all_reductions(&mut comm.hypercube(), n, op::ordered(product), &matrix);
+                all_reductions(&mut comm.tree(), n, op::ordered(product), &matrix);
             });
-            run.unwrap_or_else(|e| panic!("p={p}: {e}"));
+            run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
         }
-    });
+        // Permutations compose in their order, too.
+        let run = team.run(|comm| {
+            let compose = |a: [u8; 5], b: [u8; 5]| b.map(|i| a[i as usize]);
+            let turn = |r: usize, i: usize| {
+                let mut x = [0, 1, 2, 3, 4];
+                x.swap((r + i) % 5, noise(r, i) as usize % 5);
+                x.rotate_left(r % 5);
+                x
+            };
+            all_reductions(comm, 13, op::ordered(compose), &turn);
+        });
+        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
+    }
 }
 
 #[test]
 fn declared_otherwise() {
-    watched(|| {
-        for p in [2, 3, 6, 7, 8] {
-            for n in [1, 9, 200] {
-                let run = team(p).run(|comm| {
-                    let add = |a: u64, b: u64| a.wrapping_add(b);
-                    all_reductions(comm, n, op::ordered(add), &noise);
-                    all_reductions(comm, n, op::commutative(add), &noise);
-                    all_reductions(comm, n, op::with_identity(op::ordered(add), 0), &noise);
-                    all_reductions(comm, n, op::Sum, &noise);
-                });
-                run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
-            }
+    let _watch = watch();
+    for p in [2, 3, 6, 7, 8] {
+        for n in [1, 9, 200] {
+            let run = team(p).run(|comm| {
+                let add = |a: u64, b: u64| a.wrapping_add(b);
+                all_reductions(comm, n, op::ordered(add), &noise);
+                all_reductions(comm, n, op::commutative(add), &noise);
+                all_reductions(comm, n, op::with_identity(op::ordered(add), 0), &noise);
+                all_reductions(comm, n, op::Sum, &noise);
+            });
+            run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
         }
-    });
+    }
 }
 
 /// left(x, y) = x gives rank 0's, right(x, y) = y the last rank's: by every
 /// algorithm that combines in rank order.
 #[test]
 fn projections() {
-    watched_cases(|watch| {
-        for p in sizes(1..=9) {
-            let team = team(p);
-            for operation in [Operation::AllReduce, Operation::Reduce, Operation::ReduceScatter] {
-                let request = Request::new(operation, p);
-                let serves = |a: &Algorithm| a.schedule(&request).is_ok_and(|s| s.is_ordered());
-                for algorithm in Algorithm::for_operation(operation).filter(serves) {
-                    watch.case(format!("{algorithm}, p={p}"));
-                    let run = team.run(|comm| {
-                        let mut comm = comm.with(algorithm);
-                        for (n, is_left) in
-                            [1, 7, 64].into_iter().flat_map(|n| [(n, true), (n, false)])
-                        {
-                            let op = op::ordered(move |a, b| if is_left { a } else { b });
-                            OneCall::new(&comm, operation, 0, n).check(&mut comm, op, &noise);
-                        }
-                    });
-                    run.unwrap_or_else(|e| panic!("{algorithm}, p={p}: {e}"));
-                }
+    let watch = watch();
+    for p in sizes(1..=9) {
+        let team = team(p);
+        for operation in [Operation::AllReduce, Operation::Reduce, Operation::ReduceScatter] {
+            let request = Request::new(operation, p);
+            let serves = |a: &Algorithm| a.schedule(&request).is_ok_and(|s| s.is_ordered());
+            for algorithm in Algorithm::for_operation(operation).filter(serves) {
+                watch.case(format!("{algorithm}, p={p}"));
+                let run = team.run(|comm| {
+                    let mut comm = comm.with(algorithm);
+                    for (n, is_left) in [1, 7, 64].into_iter().flat_map(|n| [(n, true), (n, false)])
+                    {
+                        let op = op::ordered(move |a, b| if is_left { a } else { b });
+                        OneCall::new(&comm, operation, 0, n).check(&mut comm, op, &noise);
+                    }
+                });
+                run.unwrap_or_else(|e| panic!("{algorithm}, p={p}: {e}"));
             }
         }
-    });
+    }
 }
 
 /// BIG, -BIG and TINY on every pair of ranks: their sum depends on the association, which must be
@@ -196,82 +191,78 @@ fn the_same_bits() {
         };
         pairs.map(of).chain((0..900).map(|i| (noise(r, i) >> 11) as f64 * 1e-7)).collect()
     };
-    watched_cases(|watch| {
-        for p in [2, 3, 5, 7, 8] {
-            let request = Request::new(Operation::AllReduce, p);
-            let serve = Algorithm::for_operation(Operation::AllReduce);
-            let algorithms = serve.filter(|a| a.schedule(&request).is_ok()).map(Some);
-            for algorithm in algorithms.chain([None]) {
-                watch.case(format!("p={p}, {algorithm:?}"));
-                let mut first: Option<Vec<u64>> = None;
-                for _ in 0..2 {
-                    let team = team(p);
-                    for _ in 0..3 {
-                        let all = team.run(|comm| {
-                            let mut x = inputs(comm.rank(), p);
-                            let mut few = x[..5].to_vec();
-                            match algorithm {
-                                Some(a) => comm.with(a).all_reduce(&mut x, op::Sum),
-                                None => {
-                                    comm.all_reduce(&mut x, op::Sum);
-                                    comm.all_reduce(&mut few, op::Sum);
-                                }
+    let watch = watch();
+    for p in [2, 3, 5, 7, 8] {
+        let request = Request::new(Operation::AllReduce, p);
+        let serve = Algorithm::for_operation(Operation::AllReduce);
+        let algorithms = serve.filter(|a| a.schedule(&request).is_ok()).map(Some);
+        for algorithm in algorithms.chain([None]) {
+            watch.case(format!("p={p}, {algorithm:?}"));
+            let mut first: Option<Vec<u64>> = None;
+            for _ in 0..2 {
+                let team = team(p);
+                for _ in 0..3 {
+                    let all = team.run(|comm| {
+                        let mut x = inputs(comm.rank(), p);
+                        let mut few = x[..5].to_vec();
+                        match algorithm {
+                            Some(a) => comm.with(a).all_reduce(&mut x, op::Sum),
+                            None => {
+                                comm.all_reduce(&mut x, op::Sum);
+                                comm.all_reduce(&mut few, op::Sum);
                             }
-                            x.extend(few.iter().take(if algorithm.is_none() { 5 } else { 0 }));
-                            x.into_iter().map(f64::to_bits).collect::<Vec<u64>>()
-                        });
-                        for bits in all.unwrap() {
-                            let first = first.get_or_insert_with(|| bits.clone());
-                            assert!(*first == bits, "p={p}, {algorithm:?}: other bits");
                         }
+                        x.extend(few.iter().take(if algorithm.is_none() { 5 } else { 0 }));
+                        x.into_iter().map(f64::to_bits).collect::<Vec<u64>>()
+                    });
+                    for bits in all.unwrap() {
+                        let first = first.get_or_insert_with(|| bits.clone());
+                        assert!(*first == bits, "p={p}, {algorithm:?}: other bits");
                     }
                 }
             }
         }
-    });
+    }
 }
 
 /// Sums that are exact in any order come out exactly.
 #[test]
 fn predictable_sums() {
-    watched(|| {
-        for p in [2, 5, 8] {
-            let run = team(p).run(|comm| {
-                for n in [1, 77, 3000] {
-                    // Multiples of 1/16 below 2^20.
-                    let make = |r: usize, i: usize| (noise(r, i) % (1 << 24)) as f64 / 16.0;
-                    all_reductions(comm, n, op::Sum, &make);
-                    let make = |r: usize, i: usize| (noise(r, i) % (1 << 16)) as f32 / 16.0;
-                    all_reductions(comm, n, op::Sum, &make);
-                }
-            });
-            run.unwrap_or_else(|e| panic!("p={p}: {e}"));
-        }
-    });
+    let _watch = watch();
+    for p in [2, 5, 8] {
+        let run = team(p).run(|comm| {
+            for n in [1, 77, 3000] {
+                // Multiples of 1/16 below 2^20.
+                let make = |r: usize, i: usize| (noise(r, i) % (1 << 24)) as f64 / 16.0;
+                all_reductions(comm, n, op::Sum, &make);
+                let make = |r: usize, i: usize| (noise(r, i) % (1 << 16)) as f32 / 16.0;
+                all_reductions(comm, n, op::Sum, &make);
+            }
+        });
+        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
+    }
 }
 
 #[test]
 fn locations_of_equals() {
-    watched(|| {
-        for p in sizes(1..=11) {
-            let run = team(p).run(|comm| {
-                let r = comm.rank();
-                for n in [1, 50] {
-                    // Everybody has the same value; the locations are shuffled.
-                    let mut x = vec![(1.5, (r + 3) % p); n];
-                    comm.all_reduce(&mut x, op::MinLoc);
-                    assert_eq!(x, vec![(1.5, 0); n]);
-                    let mut x: Vec<(i8, usize)> =
-                        (0..n).map(|i| (((r + i) % 2) as i8, r)).collect();
-                    comm.all_reduce(&mut x, op::MaxLoc);
-                    let lowest = |i: usize| (0..p).find(|q| (q + i) % 2 == 1);
-                    let wanted = |i| lowest(i).map_or((0, 0), |q| (1, q));
-                    assert_eq!(x, (0..n).map(wanted).collect::<Vec<_>>());
-                }
-            });
-            run.unwrap_or_else(|e| panic!("p={p}: {e}"));
-        }
-    });
+    let _watch = watch();
+    for p in sizes(1..=11) {
+        let run = team(p).run(|comm| {
+            let r = comm.rank();
+            for n in [1, 50] {
+                // Everybody has the same value; the locations are shuffled.
+                let mut x = vec![(1.5, (r + 3) % p); n];
+                comm.all_reduce(&mut x, op::MinLoc);
+                assert_eq!(x, vec![(1.5, 0); n]);
+                let mut x: Vec<(i8, usize)> = (0..n).map(|i| (((r + i) % 2) as i8, r)).collect();
+                comm.all_reduce(&mut x, op::MaxLoc);
+                let lowest = |i: usize| (0..p).find(|q| (q + i) % 2 == 1);
+                let wanted = |i| lowest(i).map_or((0, 0), |q| (1, q));
+                assert_eq!(x, (0..n).map(wanted).collect::<Vec<_>>());
+            }
+        });
+        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
+    }
 }
 
 /// A user's operator on a user's struct, by lengths that double.
@@ -292,54 +283,51 @@ fn vectors_up_to_130_000() {
         let x = noise(r, i);
         Three { sum: x as u32, largest: (x >> 32) as u8, last: (x >> 40) as u16 }
     };
-    watched_cases(|watch| {
-        for p in [2, 3, 8] {
-            let team = team(p);
-            let mut n = 1;
-            while n <= 131_072 {
-                watch.case(format!("p={p}, n={n}"));
-                let run = team.run(|comm| {
-                    let r = comm.rank();
-                    let mut x: Vec<Three> = (0..n).map(|i| make(r, i)).collect();
-                    comm.all_reduce(&mut x, op::ordered(join));
-                    // All would take longer than the reduction.
-                    for i in (0..n).step_by(1 + n / 1000) {
-                        let wanted = (1..p).fold(make(0, i), |x, q| join(x, make(q, i)));
-                        assert_eq!(x[i], wanted, "element {i} of {n}");
-                    }
-                });
-                run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
-                n *= 2;
-            }
+    let watch = watch();
+    for p in [2, 3, 8] {
+        let team = team(p);
+        let mut n = 1;
+        while n <= 131_072 {
+            watch.case(format!("p={p}, n={n}"));
+            let run = team.run(|comm| {
+                let r = comm.rank();
+                let mut x: Vec<Three> = (0..n).map(|i| make(r, i)).collect();
+                comm.all_reduce(&mut x, op::ordered(join));
+                // All would take longer than the reduction.
+                for i in (0..n).step_by(1 + n / 1000) {
+                    let wanted = (1..p).fold(make(0, i), |x, q| join(x, make(q, i)));
+                    assert_eq!(x[i], wanted, "element {i} of {n}");
+                }
+            });
+            run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
+            n *= 2;
         }
-    });
+    }
 }
 
 #[test]
 fn scans() {
-    watched(|| {
-        for p in sizes(1..=11) {
-            let run = team(p).run(|comm| {
-                let r = comm.rank();
-                for n in [0, 1, 5, 6, 333] {
-                    let mine: Vec<Matrix> = (0..n).map(|i| matrix(r, i)).collect();
-                    let mut x = mine.clone();
-                    // No identity: rank 0's stays as it is.
-                    comm.exclusive_scan(&mut x, op::ordered(product));
-                    let upto = |i: usize, p: usize| {
-                        (1..p).fold(matrix(0, i), |x, q| product(x, matrix(q, i)))
-                    };
-                    if r == 0 {
-                        assert_eq!(x, mine);
-                    } else {
-                        assert_eq!(x, (0..n).map(|i| upto(i, r)).collect::<Vec<_>>());
-                    }
-                    let mut x = mine.clone();
-                    comm.scan(&mut x, op::ordered(product));
-                    assert_eq!(x, (0..n).map(|i| upto(i, r + 1)).collect::<Vec<_>>());
+    let _watch = watch();
+    for p in sizes(1..=11) {
+        let run = team(p).run(|comm| {
+            let r = comm.rank();
+            for n in [0, 1, 5, 6, 333] {
+                let mine: Vec<Matrix> = (0..n).map(|i| matrix(r, i)).collect();
+                let mut x = mine.clone();
+                // No identity: rank 0's stays as it is.
+                comm.exclusive_scan(&mut x, op::ordered(product));
+                let upto =
+                    |i: usize, p: usize| (1..p).fold(matrix(0, i), |x, q| product(x, matrix(q, i)));
+                if r == 0 {
+                    assert_eq!(x, mine);
+                } else {
+                    assert_eq!(x, (0..n).map(|i| upto(i, r)).collect::<Vec<_>>());
                 }
-            });
-            run.unwrap_or_else(|e| panic!("p={p}: {e}"));
-        }
-    });
+                let mut x = mine.clone();
+                comm.scan(&mut x, op::ordered(product));
+                assert_eq!(x, (0..n).map(|i| upto(i, r + 1)).collect::<Vec<_>>());
+            }
+        });
+        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
+    }
 }

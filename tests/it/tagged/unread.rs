@@ -1,7 +1,7 @@
 //! A rank that waits for a message while another one lies there: the error names that one.
 
 use super::{LONG, ignore, told};
-use crate::common::{failure, team, watched};
+use crate::common::{failure, team, watch};
 use phalanx::{Comm, Error, Source, Tag, Team, call};
 use std::time::Duration;
 
@@ -33,92 +33,89 @@ fn a_message_with_another_tag_is_named() {
             },
         ),
     ];
-    watched(|| {
-        for (send, receive) in mistakes {
-            for returns in [false, true] {
-                let f = |comm: &mut Comm| {
-                    let part = if comm.rank() == 0 { receive } else { send };
-                    part(comm);
-                    if !returns {
-                        comm.barrier();
-                    }
-                };
-                told(&team(2), &["rank 0", &unread(1, 7)], f);
-            }
+    let _watch = watch();
+    for (send, receive) in mistakes {
+        for returns in [false, true] {
+            let f = |comm: &mut Comm| {
+                let part = if comm.rank() == 0 { receive } else { send };
+                part(comm);
+                if !returns {
+                    comm.barrier();
+                }
+            };
+            told(&team(2), &["rank 0", &unread(1, 7)], f);
         }
-    });
+    }
 }
 
 #[test]
 fn messages_of_other_sources_and_communicators_are_named() {
-    watched(|| {
-        let error = told(&team(3), &[&unread(1, 5)], |comm| {
-            if comm.rank() == 1 {
-                comm.send_tagged(&[1], 0, 5);
-            } else if comm.rank() == 0 {
-                comm.recv_tagged(&mut [0], 2, 5);
-            }
-            comm.barrier();
-        });
-        let Error::Mismatch { here, .. } = &error else { panic!("{error}") };
-        let at = format!(":{}:22)", line!() - 7);
-        assert!(here.call.ends_with(&at) && here.to_string().ends_with(&at), "{error}");
-        // In a part of the team, whose ranks are the team's in these words.
-        let words = [unread(1, 7), unread(2, 7)];
-        told(&team(3), &words.each_ref().map(String::as_str), |comm| {
-            let mut part = comm.split(comm.rank().min(1), 0);
-            if part.size() == 2 {
-                let peer = 1 - part.rank();
-                part.send_tagged(&[1], peer, 7);
-                part.recv_tagged(&mut [0], peer, 5);
-            }
-        });
-        told(&team(2), &["tag 5 waits unread", "on another communicator"], |comm| {
-            let mut part = comm.split(0, 0);
-            if comm.rank() == 1 {
-                comm.send_tagged(&[1], 0, 5);
-            } else {
-                part.recv_tagged(&mut [0], 1, 5);
-            }
-            part.barrier();
-        });
-        // Its own, and one of many.
-        told(&team(1), &["only this rank can send it", "of rank 0 with tag 7"], |comm| {
-            comm.send_tagged(&[1], 0, 7);
-            comm.recv_tagged(&mut [0], 0, 5);
-        });
-        told(&team(2), &["tag 0 waits", "tag 2 waits", " (and 197 more)"], |comm| {
-            match comm.rank() {
-                0 => ignore(comm.recv_tagged(&mut [0], 1, 500)),
-                _ => (0..200).for_each(|tag| comm.send_tagged(&[1], 0, tag)),
-            }
-            comm.barrier();
-        });
-        // None where a rank waits in another call: it may come to that message later.
-        let error = failure(team(3).run(|comm| {
-            let next = (comm.rank() + 1) % 3;
-            comm.send_tagged(&[1], next, 5);
-            match comm.rank() {
-                0 => comm.recv(&mut [0], 1),
-                _ => comm.barrier(),
-            }
-            comm.recv_tagged(&mut [0], Source::Any, Tag::Any);
-        }));
-        assert_eq!(error.to_string().matches("waits unread").count(), 1, "{error}");
+    let _watch = watch();
+    let error = told(&team(3), &[&unread(1, 5)], |comm| {
+        if comm.rank() == 1 {
+            comm.send_tagged(&[1], 0, 5);
+        } else if comm.rank() == 0 {
+            comm.recv_tagged(&mut [0], 2, 5);
+        }
+        comm.barrier();
     });
+    let Error::Mismatch { here, .. } = &error else { panic!("{error}") };
+    let at = format!(":{}:22)", line!() - 7);
+    assert!(here.call.ends_with(&at) && here.to_string().ends_with(&at), "{error}");
+    // In a part of the team, whose ranks are the team's in these words.
+    let words = [unread(1, 7), unread(2, 7)];
+    told(&team(3), &words.each_ref().map(String::as_str), |comm| {
+        let mut part = comm.split(comm.rank().min(1), 0);
+        if part.size() == 2 {
+            let peer = 1 - part.rank();
+            part.send_tagged(&[1], peer, 7);
+            part.recv_tagged(&mut [0], peer, 5);
+        }
+    });
+    told(&team(2), &["tag 5 waits unread", "on another communicator"], |comm| {
+        let mut part = comm.split(0, 0);
+        if comm.rank() == 1 {
+            comm.send_tagged(&[1], 0, 5);
+        } else {
+            part.recv_tagged(&mut [0], 1, 5);
+        }
+        part.barrier();
+    });
+    // Its own, and one of many.
+    told(&team(1), &["only this rank can send it", "of rank 0 with tag 7"], |comm| {
+        comm.send_tagged(&[1], 0, 7);
+        comm.recv_tagged(&mut [0], 0, 5);
+    });
+    told(&team(2), &["tag 0 waits", "tag 2 waits", " (and 197 more)"], |comm| {
+        match comm.rank() {
+            0 => ignore(comm.recv_tagged(&mut [0], 1, 500)),
+            _ => (0..200).for_each(|tag| comm.send_tagged(&[1], 0, tag)),
+        }
+        comm.barrier();
+    });
+    // None where a rank waits in another call: it may come to that message later.
+    let error = failure(team(3).run(|comm| {
+        let next = (comm.rank() + 1) % 3;
+        comm.send_tagged(&[1], next, 5);
+        match comm.rank() {
+            0 => comm.recv(&mut [0], 1),
+            _ => comm.barrier(),
+        }
+        comm.recv_tagged(&mut [0], Source::Any, Tag::Any);
+    }));
+    assert_eq!(error.to_string().matches("waits unread").count(), 1, "{error}");
 }
 
 /// Of waits for any source no circle is found: the deadline ends them.
 #[test]
 fn a_deadline_names_the_messages_that_lie_there() {
-    watched(|| {
-        let builder = Team::builder().ranks(3).deadline(Duration::from_millis(200));
-        let error = failure(builder.build().unwrap().run(|comm| {
-            comm.send_tagged(&[1], (comm.rank() + 1) % 3, 7);
-            comm.recv_tagged(&mut [0], Source::Any, 5);
-        }));
-        for rank in 0..3 {
-            assert!(error.to_string().contains(&unread(rank, 7)), "{error}");
-        }
-    });
+    let _watch = watch();
+    let builder = Team::builder().ranks(3).deadline(Duration::from_millis(200));
+    let error = failure(builder.build().unwrap().run(|comm| {
+        comm.send_tagged(&[1], (comm.rank() + 1) % 3, 7);
+        comm.recv_tagged(&mut [0], Source::Any, 5);
+    }));
+    for rank in 0..3 {
+        assert!(error.to_string().contains(&unread(rank, 7)), "{error}");
+    }
 }
