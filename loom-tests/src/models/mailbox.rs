@@ -32,6 +32,22 @@ impl Pair {
     }
 }
 
+/// `one` at side 0, on a thread of its own, and `other` at side 1, on this one.
+fn both(
+    pair: &Arc<Pair>,
+    one: impl FnOnce(&mut Endpoint<'_>) + 'static,
+    other: impl FnOnce(&mut Endpoint<'_>),
+) {
+    let there = pair.clone();
+    let one = thread::spawn(move || {
+        let mut end = there.end();
+        one(&mut there.endpoint(0, &mut end));
+    });
+    let mut end = pair.end();
+    other(&mut pair.endpoint(1, &mut end));
+    one.join().unwrap();
+}
+
 fn header(n: u64) -> Header {
     Header { sig: std::ptr::null(), check: n }
 }
@@ -48,18 +64,22 @@ fn post_value(endpoint: &mut Endpoint<'_>, value: u64) -> u32 {
     endpoint.post(header(value), |body| unsafe { body.cast::<[u64; 2]>().write([value, !value]) })
 }
 
-fn take_value(endpoint: &mut Endpoint<'_>) -> u64 {
+fn take(endpoint: &mut Endpoint<'_>, read: impl FnOnce(Header, *const u8) -> u64) -> u64 {
     while !endpoint.poll() {
         yield_now();
     }
-    let value = endpoint.read(|header, body| {
+    let value = endpoint.read(read);
+    endpoint.consume();
+    value
+}
+
+fn take_value(endpoint: &mut Endpoint<'_>) -> u64 {
+    take(endpoint, |header, body| {
         // SAFETY: `post_value` wrote two words.
         let [value, not] = unsafe { body.cast::<[u64; 2]>().read() };
         assert_eq!((header.check, not), (value, !value), "a torn message");
         value
-    });
-    endpoint.consume();
-    value
+    })
 }
 
 fn post_address(endpoint: &mut Endpoint<'_>, cell: &Cell) -> u32 {
@@ -69,14 +89,9 @@ fn post_address(endpoint: &mut Endpoint<'_>, cell: &Cell) -> u32 {
 }
 
 fn take_address(endpoint: &mut Endpoint<'_>) -> u64 {
-    while !endpoint.poll() {
-        yield_now();
-    }
     // SAFETY: `post_address` wrote it; the cell outlives the message, or loom
     // reports it.
-    let value = endpoint.read(|_, body| read(unsafe { &*body.cast::<*const Cell>().read() }));
-    endpoint.consume();
-    value
+    take(endpoint, |_, body| read(unsafe { &*body.cast::<*const Cell>().read() }))
 }
 
 fn settle(endpoint: &mut Endpoint<'_>, n: u32) {
@@ -95,37 +110,23 @@ fn post_eager(endpoint: &mut Endpoint<'_>, eager_buffer: &EagerBuffer, value: u6
 }
 
 fn take_eager(endpoint: &mut Endpoint<'_>) -> u64 {
-    while !endpoint.poll() {
-        yield_now();
-    }
     // SAFETY: `post_eager` wrote the address, and a word at the place.
-    let value = endpoint.read(|_, body| unsafe {
+    take(endpoint, |_, body| unsafe {
         (*body.cast::<*const EagerSlot>().read()).read(|at| at.cast::<u64>().read())
-    });
-    endpoint.consume();
-    value
+    })
 }
 
 /// More messages than an eager buffer has places.
 fn eager(start: u32, messages: u64) {
-    let pair = Pair::after(start);
     let eager_buffer = Arc::new(EagerBuffer::new());
-    let sender = thread::spawn({
-        let (pair, eager_buffer) = (pair.clone(), eager_buffer.clone());
-        move || {
-            let mut end = pair.end();
-            let mut endpoint = pair.endpoint(0, &mut end);
-            for i in 0..messages {
-                post_eager(&mut endpoint, &eager_buffer, i);
-            }
-        }
+    let there = eager_buffer.clone();
+    let send = move |end: &mut Endpoint<'_>| {
+        (0..messages).for_each(|i| _ = post_eager(end, &there, i));
+    };
+    both(&Pair::after(start), send, |end| {
+        (0..messages).for_each(|i| assert_eq!(take_eager(end), i, "messages come in order, whole"));
     });
-    let mut end = pair.end();
-    let mut endpoint = pair.endpoint(1, &mut end);
-    for i in 0..messages {
-        assert_eq!(take_eager(&mut endpoint), i, "messages come in order, whole");
-    }
-    sender.join().unwrap();
+    drop(eager_buffer);
 }
 
 model! {
@@ -135,22 +136,10 @@ model! {
 
 fn stream(start: u32, messages: u64) {
     let pair = Pair::after(start);
-    let sender = thread::spawn({
-        let pair = pair.clone();
-        move || {
-            let mut end = pair.end();
-            let mut endpoint = pair.endpoint(0, &mut end);
-            for i in 0..messages {
-                post_value(&mut endpoint, i);
-            }
-        }
+    let send = move |end: &mut Endpoint<'_>| (0..messages).for_each(|i| _ = post_value(end, i));
+    both(&pair, send, |end| {
+        (0..messages).for_each(|i| assert_eq!(take_value(end), i, "messages come in order"));
     });
-    let mut end = pair.end();
-    let mut endpoint = pair.endpoint(1, &mut end);
-    for i in 0..messages {
-        assert_eq!(take_value(&mut endpoint), i, "messages come in order");
-    }
-    sender.join().unwrap();
     assert_eq!(pair.channels[0].untaken(), 0);
 }
 
@@ -167,26 +156,18 @@ model! {
 }
 
 fn by_address(start: u32) {
-    let pair = Pair::after(start);
-    let sender = thread::spawn({
-        let pair = pair.clone();
-        move || {
-            let mut end = pair.end();
-            let mut endpoint = pair.endpoint(0, &mut end);
-            let cell = Cell::new(7);
-            let n = post_address(&mut endpoint, &cell);
-            settle(&mut endpoint, n);
-            write(&cell, 8);
-            let n = post_address(&mut endpoint, &cell);
-            settle(&mut endpoint, n);
-            write(&cell, 9);
+    let send = |end: &mut Endpoint<'_>| {
+        let cell = Cell::new(7);
+        for next in [8, 9] {
+            let n = post_address(end, &cell);
+            settle(end, n);
+            write(&cell, next);
         }
+    };
+    both(&Pair::after(start), send, |end| {
+        assert_eq!(take_address(end), 7);
+        assert_eq!(take_address(end), 8);
     });
-    let mut end = pair.end();
-    let mut endpoint = pair.endpoint(1, &mut end);
-    assert_eq!(take_address(&mut endpoint), 7);
-    assert_eq!(take_address(&mut endpoint), 8);
-    sender.join().unwrap();
 }
 
 model! {
@@ -202,32 +183,23 @@ model! {
 /// Both sides post an address, then take the other's; the cells alternate and
 /// are rewritten as soon as the next message has room.
 fn exchange(start: u32, rounds: u64) {
-    let pair = Pair::after(start);
-    let side = |side: usize| {
-        let pair = pair.clone();
-        move || {
+    let side = |side: u64| {
+        move |end: &mut Endpoint<'_>| {
             let cells = [Cell::new(0), Cell::new(0)];
-            let mut end = pair.end();
-            let mut endpoint = pair.endpoint(side, &mut end);
             for round in 0..rounds {
                 let cell = &cells[round as usize % 2];
                 // Message n - 2 is settled, and with it the cell.
-                let before = pair.start.wrapping_add(round as u32).wrapping_sub(1);
-                settle(&mut endpoint, before);
-                write(cell, round * 2 + side as u64);
-                post_address(&mut endpoint, cell);
-                let got = take_address(&mut endpoint);
-                assert_eq!(got, round * 2 + 1 - side as u64);
+                settle(end, start.wrapping_add(round as u32).wrapping_sub(1));
+                write(cell, round * 2 + side);
+                post_address(end, cell);
+                assert_eq!(take_address(end), round * 2 + 1 - side);
             }
             // The cells go now (loom does not look at drops, but at writes).
-            let last = pair.start.wrapping_add(rounds as u32);
-            settle(&mut endpoint, last);
+            settle(end, start.wrapping_add(rounds as u32));
             cells.iter().for_each(|cell| write(cell, 99));
         }
     };
-    let other = thread::spawn(side(1));
-    side(0)();
-    other.join().unwrap();
+    both(&Pair::after(start), side(0), side(1));
 }
 
 model! {
@@ -239,21 +211,15 @@ model! {
 /// message n - 2 came with the answer to it, so the `ack` line is written and
 /// never read.
 fn exchange_inline(start: u32, rounds: u64) {
-    let pair = Pair::after(start);
-    let side = |side: usize| {
-        let pair = pair.clone();
-        move || {
-            let mut end = pair.end();
-            let mut endpoint = pair.endpoint(side, &mut end);
+    let side = |side: u64| {
+        move |end: &mut Endpoint<'_>| {
             for round in 0..rounds {
-                post_value(&mut endpoint, round * 2 + side as u64);
-                assert_eq!(take_value(&mut endpoint), round * 2 + 1 - side as u64);
+                post_value(end, round * 2 + side);
+                assert_eq!(take_value(end), round * 2 + 1 - side);
             }
         }
     };
-    let other = thread::spawn(side(1));
-    side(0)();
-    other.join().unwrap();
+    both(&Pair::after(start), side(0), side(1));
 }
 
 model! {
@@ -300,26 +266,19 @@ model! {
 fn unread() {
     let pair = Pair::after(0);
     let cell = Arc::new(Cell::new(5));
-    let sender = thread::spawn({
-        let (pair, cell) = (pair.clone(), cell.clone());
-        move || {
-            let mut end = pair.end();
-            let mut endpoint = pair.endpoint(0, &mut end);
-            post_value(&mut endpoint, 1);
-            post_address(&mut endpoint, &cell);
-        }
-    });
-    let mut end = pair.end();
-    let mut endpoint = pair.endpoint(1, &mut end);
-    let taken = if endpoint.poll() {
-        assert_eq!(take_value(&mut endpoint), 1);
-        reached("one message taken");
-        1
-    } else {
-        reached("none taken");
-        0
+    let there = cell.clone();
+    let send = move |end: &mut Endpoint<'_>| {
+        post_value(end, 1);
+        post_address(end, &there);
     };
-    sender.join().unwrap();
+    let mut taken = 0;
+    both(&pair, send, |end| {
+        if end.poll() {
+            assert_eq!(take_value(end), 1);
+            taken = 1;
+        }
+        reached(["none taken", "one message taken"][taken as usize]);
+    });
     assert_eq!(pair.channels[0].untaken(), 2 - taken);
     // Nothing in a channel needs to be dropped, and nobody looks at the
     // address once both ends are gone.

@@ -15,6 +15,16 @@ macro_rules! bodies {
 
             type Row = CardRow<u64, (), 2>;
 
+            fn take(owner: &Row, own: &Row, number: u64) {
+                while !owner.has_shown(number) {
+                    yield_now();
+                }
+                let card = owner.card(number).expect("it was shown");
+                // SAFETY: it was, and this rank is not done.
+                assert_eq!(unsafe { card.read(|it| *it) }, 10 * number);
+                own.end(number);
+            }
+
             /// A rank shows three cards in two trays; the other reads them, as far behind as it may
             /// be, the second first.
             pub(super) fn shown_cards() {
@@ -31,15 +41,7 @@ macro_rules! bodies {
                     }
                 });
                 let [owner, own] = &*ranks;
-                for number in [2, 1, 3] {
-                    while !owner.has_shown(number) {
-                        yield_now();
-                    }
-                    let card = owner.card(number).expect("it was shown");
-                    // SAFETY: it was, and this rank is not done.
-                    assert_eq!(unsafe { card.read(|it| *it) }, 10 * number);
-                    own.end(number);
-                }
+                [2, 1, 3].into_iter().for_each(|number| take(owner, own, number));
                 first.join().unwrap();
             }
 
@@ -67,15 +69,7 @@ macro_rules! bodies {
                     }
                 });
                 let [owner, own] = &*ranks;
-                for number in 1..=3 {
-                    while !owner.has_shown(number) {
-                        yield_now();
-                    }
-                    let card = owner.card(number).expect("it was shown");
-                    // SAFETY: it was, and this rank is not done.
-                    assert_eq!(unsafe { card.read(|it| *it) }, 10 * number);
-                    own.end(number);
-                }
+                (1..=3).for_each(|number| take(owner, own, number));
                 first.join().unwrap();
             }
         }

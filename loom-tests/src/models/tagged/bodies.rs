@@ -113,13 +113,27 @@ pub(super) fn any_source() {
 }
 
 /// Messages that are bytes, which loom does not see: the ring's slots are watched.
-pub(super) fn short_and_long_messages() {
-    unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
-        // SAFETY: the queue's contract.
-        unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
-    }
+unsafe fn bytes(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: the queue's contract.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
+}
+
+/// A queue with a ring of its rank 1.
+fn with_ring() -> Arc<TaggedQueue> {
     let queue = Arc::new(TaggedQueue::new(0, 2));
     queue.make_ring(1);
+    queue
+}
+
+fn await_polled(queue: &TaggedQueue, ticket: &Ticket) {
+    while !ticket.is_done() {
+        queue.poll(Some(1));
+        yield_now();
+    }
+}
+
+pub(super) fn short_and_long_messages() {
+    let queue = with_ring();
     let there = queue.clone();
     let sender = thread::spawn(move || {
         let ring = there.ring(1).unwrap();
@@ -135,7 +149,7 @@ pub(super) fn short_and_long_messages() {
             let data = Data::Elements(memory.0, memory.1);
             let out = OutgoingMessage { source: 1, tag: 7, label: label(), data };
             // SAFETY: as above; it waits for the ticket.
-            if let SentMessage::Lent(ticket) = unsafe { there.send(out, copy) }.expect("it fits") {
+            if let SentMessage::Lent(ticket) = unsafe { there.send(out, bytes) }.expect("it fits") {
                 await_done(&ticket);
             }
         }
@@ -145,14 +159,11 @@ pub(super) fn short_and_long_messages() {
         let room = ReceiveRoom { label: label(), at: (&raw mut value).cast() };
         let pattern = MatchPattern { source: Some(1), tag: None };
         // SAFETY: it waits for the ticket.
-        match unsafe { queue.receive(pattern, room, copy) }.expect("it fits") {
+        match unsafe { queue.receive(pattern, room, bytes) }.expect("it fits") {
             Received::Message { .. } => reached("found"),
             Received::Posted(ticket) => {
                 reached("posted");
-                while !ticket.is_done() {
-                    queue.poll(Some(1));
-                    yield_now();
-                }
+                await_polled(&queue, &ticket);
             }
         }
         assert_eq!(value, wanted, "overtaken");
@@ -163,31 +174,22 @@ pub(super) fn short_and_long_messages() {
 /// Three early receives and as many messages, the second of which comes by the lock: whichever way
 /// each is taken, they are taken in their order.
 pub(super) fn early_receives() {
-    unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
-        // SAFETY: the queue's contract.
-        unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
-    }
-    let queue = Arc::new(TaggedQueue::new(0, 2));
-    queue.make_ring(1);
+    let queue = with_ring();
     let there = queue.clone();
     let sender = thread::spawn(move || {
         let ring = there.ring(1).unwrap();
         let values = [1_u64, 2, 3];
         let memory = |value: &u64| (std::ptr::from_ref(value).cast::<u8>(), 8);
         let mut lent = None;
-        for (i, (from, bytes)) in values.iter().map(memory).enumerate() {
+        for (i, (from, len)) in values.iter().map(memory).enumerate() {
             // SAFETY: eight bytes are there.
-            if i != 1 && unsafe { ring.send(7, &label(), from, bytes) } {
+            if i != 1 && unsafe { ring.send(7, &label(), from, len) } {
                 continue;
             }
-            let out = OutgoingMessage {
-                source: 1,
-                tag: 7,
-                label: label(),
-                data: Data::Elements(from, bytes),
-            };
+            let data = Data::Elements(from, len);
+            let out = OutgoingMessage { source: 1, tag: 7, label: label(), data };
             // SAFETY: as above; it waits for the ticket.
-            if let SentMessage::Lent(ticket) = unsafe { there.send(out, copy) }.expect("it fits") {
+            if let SentMessage::Lent(ticket) = unsafe { there.send(out, bytes) }.expect("it fits") {
                 lent = Some(ticket);
             }
         }
@@ -211,7 +213,7 @@ pub(super) fn early_receives() {
                 for it in early.iter() {
                     let room = ReceiveRoom { label: it.room.label, at: it.room.at };
                     // SAFETY: it waits for the ticket.
-                    match unsafe { queue.receive(it.pattern(), room, copy) }.expect("it fits") {
+                    match unsafe { queue.receive(it.pattern(), room, bytes) }.expect("it fits") {
                         Received::Message { .. } => reached("posted early"),
                         Received::Posted(ticket) => tickets.push(ticket),
                     }
@@ -224,12 +226,7 @@ pub(super) fn early_receives() {
     if tickets.is_empty() {
         reached("none left");
     }
-    for ticket in tickets {
-        while !ticket.is_done() {
-            queue.poll(Some(1));
-            yield_now();
-        }
-    }
+    tickets.iter().for_each(|ticket| await_polled(&queue, ticket));
     assert_eq!(values, [1, 2, 3], "overtaken");
     sender.join().unwrap();
 }
