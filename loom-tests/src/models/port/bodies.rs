@@ -200,6 +200,22 @@ pub(super) fn blocks(port: &mut Port) {
     write(&cell, 99);
 }
 
+/// Rank 1 has read what rank 0 gave to it, and does `more`, which never comes; or it was stopped.
+fn read_or_stopped(port: &mut Port, result: Result<u64, Stop>, more: fn(&mut Port)) {
+    match result {
+        Ok(value) => {
+            assert_eq!(value, 7);
+            reached("read");
+            more(port);
+        }
+        stopped => {
+            reached("stopped before reading");
+            poisoned(stopped);
+        }
+    }
+    port.quiesce();
+}
+
 /// Rank 0 fails when it has shown a block. It knows whether rank 1 has taken it.
 pub(super) fn fail_with_blocks(port: &mut Port) {
     enter(port);
@@ -212,19 +228,11 @@ pub(super) fn fail_with_blocks(port: &mut Port) {
         write(&cell, 99);
     } else {
         assert!(!show_block(port, None, &[0, 0]));
-        match take_block(port) {
-            Ok(value) => {
-                assert_eq!(value, 7);
-                reached("read");
-                port.finish();
-                poisoned(port.close());
-            }
-            Err(stop) => {
-                reached("stopped before reading");
-                poisoned::<()>(Err(stop));
-            }
-        }
-        port.quiesce();
+        let taken = take_block(port);
+        read_or_stopped(port, taken, |port| {
+            port.finish();
+            poisoned(port.close());
+        });
     }
 }
 
@@ -265,23 +273,23 @@ pub(super) fn last_episode(port: &mut Port) {
 /// The words that each rank wrote before a barrier the others may read after it, and
 /// those that they read before the next they must not read after it.
 pub(super) fn barriers(port: &mut Port, barrier: fn(&mut Port)) {
-    loom::lazy_static! {
-        static ref CELLS: [Cell; 4] = [0; 4].map(Cell::new);
-    }
-    write(&CELLS[port.rank()], 1);
-    barrier(port);
-    CELLS[..port.size()].iter().for_each(|cell| assert_eq!(read(cell), 1));
+    written_before(port, barrier);
     barrier(port);
     write(&CELLS[port.rank()], 2);
 }
 
-pub(super) fn barrier_once(port: &mut Port) {
-    loom::lazy_static! {
-        static ref CELLS: [Cell; 4] = [0; 4].map(Cell::new);
-    }
+loom::lazy_static! {
+    static ref CELLS: [Cell; 4] = [0; 4].map(Cell::new);
+}
+
+fn written_before(port: &mut Port, barrier: fn(&mut Port)) {
     write(&CELLS[port.rank()], 1);
     barrier(port);
     CELLS[..port.size()].iter().for_each(|cell| assert_eq!(read(cell), 1));
+}
+
+pub(super) fn barrier_once(port: &mut Port) {
+    written_before(port, barrier);
 }
 
 /// Everyone sends to the next rank and hears from the one before.
@@ -309,19 +317,8 @@ pub(super) fn fail_with_message(port: &mut Port) {
         port.quiesce();
         write(cell, 99);
     } else {
-        match take_cell(port, 0) {
-            Ok(value) => {
-                assert_eq!(value, 7);
-                reached("read");
-                // This one never comes.
-                poisoned(take_cell(port, 0));
-            }
-            stopped => {
-                reached("stopped before reading");
-                poisoned(stopped);
-            }
-        }
-        port.quiesce();
+        let taken = take_cell(port, 0);
+        read_or_stopped(port, taken, |port| poisoned(take_cell(port, 0)));
     }
 }
 
@@ -351,20 +348,12 @@ pub(super) fn fail_with_notice(port: &mut Port) {
         port.quiesce();
         write(&cell, 99);
     } else {
-        match port.notice(0, Some(1)) {
-            Ok(notice) => {
-                // SAFETY: shown by rank 0; there until this rank finishes.
-                assert_eq!(read(unsafe { &*notice.a.cast::<Cell>() }), 7);
-                reached("read");
-                port.finish();
-                poisoned(port.close_alone());
-            }
-            Err(stop) => {
-                reached("stopped before reading");
-                poisoned::<()>(Err(stop));
-            }
-        }
-        port.quiesce();
+        // SAFETY: shown by rank 0; there until this rank finishes.
+        let seen = port.notice(0, Some(1)).map(|it| read(unsafe { &*it.a.cast::<Cell>() }));
+        read_or_stopped(port, seen, |port| {
+            port.finish();
+            poisoned(port.close_alone());
+        });
     }
 }
 
