@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{CC, built, differ, fail, programs, runs, succeed};
+use common::*;
 
 programs! {
     contents_names_and_attributes_of_datatypes:

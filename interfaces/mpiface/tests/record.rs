@@ -6,10 +6,8 @@
 
 mod common;
 
-use common::{CC, Ended, built, directory, directory_with, end, launcher, link};
+use common::*;
 use phalanx_waits::record::{self, Event, EventKind, Run};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 
 /// A run of the file: docs/timeline.md has the format.

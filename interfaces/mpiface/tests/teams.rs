@@ -3,11 +3,9 @@
 
 mod common;
 
-use common::{CC, CXX, Ended, directory_with, end, link};
+use common::*;
 use phalanx_mpi_abi::team::{self, Library, Member, Team};
 use std::ffi::{c_int, c_void};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 
 /// The library of part.c, and the ordinary program of host.c, if there is a compiler.
@@ -133,7 +131,7 @@ impl Shared {
 fn rust_has_three_ways() {
     let Some(at) = made() else { return };
     // SAFETY: the library has no constructors.
-    let library = unsafe { Library::open(&at.join("libpart.so")) }.expect("a library");
+    let library = unsafe { Library::open(at.join("libpart.so")) }.expect("a library");
     let mut part = Part { size: 0, calls: [0; 64], sums: [0; 64] };
     let shared = Shared(&raw mut part);
 

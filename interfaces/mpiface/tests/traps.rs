@@ -12,12 +12,7 @@ mod launchers;
 #[path = "traps/tools.rs"]
 mod tools;
 
-use common::{
-    CC, CXX, Ended, FORT, RUN, built, compile, differ, directory, directory_with, end, fail, has,
-    launcher, link, must, programs, runs, succeed,
-};
-use std::path::Path;
-use std::process::Command;
+use common::*;
 
 programs! {
     unique_symbols_of_cxx_are_a_ranks_own: "unique.cc" [] on [8] says "private\n";

@@ -4,8 +4,8 @@
 
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+pub(crate) use std::path::{Path, PathBuf};
+pub(crate) use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) const RUN: &str = env!("CARGO_BIN_EXE_phalanx-mpirun");

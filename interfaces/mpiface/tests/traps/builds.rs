@@ -1,11 +1,6 @@
 //! Programs as build systems make them: by a plain compiler, and by the wrappers.
 
-use crate::common::{
-    CC, CXX, Ended, FORT, RUN, compile, directory, directory_with, end, fail_with, has, launcher,
-    link, must, say_skipped, source, succeed,
-};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use crate::common::*;
 
 fn show(wrapper: &str, option: &str) -> String {
     must(Command::new(wrapper).arg(option)).trim().to_owned()

@@ -1,11 +1,6 @@
 //! How ranks end badly: exits, forks, faults, crashes, ranks that get no room, waits that last.
 
-use crate::common::{
-    CC, CXX, Ended, FORT, RUN, built, compile, differ, end, fail, has, launcher, say_skipped,
-    succeed,
-};
-use std::path::Path;
-use std::process::Command;
+use crate::common::*;
 
 /// The table "What ends a rank" in the README.
 #[test]

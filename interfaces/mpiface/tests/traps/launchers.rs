@@ -1,11 +1,7 @@
 //! How scripts begin programs: options of other launchers, PATH, scripts and tools between the
 //! launcher and the program, and another MPI's launcher.
 
-use crate::common::{
-    CC, Ended, RUN, built, compile, directory, directory_with, end, launcher, link, must, programs,
-};
-use std::path::Path;
-use std::process::Command;
+use crate::common::*;
 
 /// A line of arguments, with PROGRAM for the program.
 fn launch(line: &str, program: &Path) -> Ended {

@@ -1,10 +1,6 @@
 //! Tools beside a run: core dumps, configure and CMake, gdb, perf, valgrind.
 
-use crate::common::{
-    CC, Ended, RUN, built, compile, directory, directory_with, end, has, link, say_skipped, source,
-    succeed, text,
-};
-use std::process::Command;
+use crate::common::*;
 
 /// With the copies kept as files, a core dump names the function and the line in the copy, and its
 /// variables.

@@ -1,15 +1,10 @@
 //! Attributes and names of communicators, datatypes and windows.
 
-use super::arguments::{Caller, Out, TextOut, int};
+use super::arguments::TextOut;
+use super::prelude::*;
 use crate::rt::attributes::{self, Holder, Kind, Note};
-use crate::rt::comm::Comm;
-use crate::rt::envelope::{ANY_SOURCE, PROC_NULL};
-use crate::rt::error::Outcome;
-use crate::rt::handle::Handle;
-use crate::rt::standard;
+use crate::rt::envelope::ANY_SOURCE;
 use crate::rt::window::Win;
-use std::ffi::{c_int, c_void};
-use std::rc::Rc;
 use std::sync::OnceLock;
 
 /// An object that has attributes and a name.

@@ -3,15 +3,12 @@
 //! # Safety
 //! As in `arguments.rs`.
 
-use super::arguments::{Caller, IN_PLACE, List};
+use super::arguments::IN_PLACE;
 use super::counts::{Counts, count_of};
+use super::prelude::*;
 use crate::rt::basic::solid;
-use crate::rt::error::Outcome;
-use crate::rt::handle::Handle;
-use crate::rt::standard;
 use crate::rt::started::{Pieces, Takes};
-use crate::rt::types::{BYTE, Place, Solid, bytes_at};
-use std::ffi::{c_int, c_void};
+use crate::rt::types::{BYTE, Solid, bytes_at};
 
 /// Of fewer elements the bytes are a number of 64 bits.
 const MOST: u64 = 1 << 56;

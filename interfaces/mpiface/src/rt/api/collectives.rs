@@ -10,19 +10,17 @@
 //! The places are the program's buffers (`arguments.rs`), which all ranks leave alone until their
 //! calls return, as the standard asks of them.
 
-use super::arguments::{Caller, root_of};
+use super::arguments::root_of;
 use super::buffers::{Buffer, Nothing, Parts, Same};
 use super::counts::Lengths;
 use super::operands::{Operands, Room};
+use super::prelude::*;
 use super::started::{self, await_started};
-use crate::rt::comm::Comm;
-use crate::rt::error::{Class, Outcome, error};
 use crate::rt::exchange::Exchange;
 use crate::rt::overlap::{all_apart, apart};
 use crate::rt::reduction::To;
 use crate::rt::route::{Move, NOWHERE};
-use crate::rt::types::{Place, bytes_at, copy, pack};
-use std::ffi::c_int;
+use crate::rt::types::{bytes_at, copy, pack};
 
 pub(super) fn barrier(caller: Caller<'_>, comm: &Comm) -> Outcome {
     caller.on(comm).barrier();

@@ -1,27 +1,22 @@
 //! Communicators.
 
-use super::arguments::{Caller, Out, int};
 use super::groups::{SAME, UNEQUAL, alike};
 use super::infos::{find, set_hints};
 use super::intercommunicators::{divide_both, split_both};
 use super::keep::{Keep as _, NewComm, NewGroup, NewRequest};
+use super::prelude::*;
 use super::sessions::members;
 use super::started::ibarrier;
 use crate::rt::attributes;
 use crate::rt::branch::Key;
-use crate::rt::comm::{Comm, Offer, Shared};
-use crate::rt::error::{Class, Outcome, error};
-use crate::rt::handle::Handle;
+use crate::rt::comm::{Offer, Shared};
 use crate::rt::handlers::Handler;
 use crate::rt::standard::{
     self, COMM_TYPE_HW_GUIDED as HW_GUIDED, COMM_TYPE_HW_UNGUIDED as HW_UNGUIDED,
-    COMM_TYPE_RESOURCE_GUIDED as RESOURCE_GUIDED, COMM_TYPE_SHARED as SHARED, UNDEFINED,
+    COMM_TYPE_RESOURCE_GUIDED as RESOURCE_GUIDED, COMM_TYPE_SHARED as SHARED,
 };
 use crate::rt::started::close;
 use crate::rt::topo::Topology;
-use std::ffi::c_int;
-use std::rc::Rc;
-use std::sync::Arc;
 
 /// This rank's part of a new communicator, if it is in it.
 fn part(

@@ -2,16 +2,12 @@
 
 #![expect(clippy::too_many_arguments, reason = "those of the standard's functions")]
 
-use super::arguments::{Caller, List, Out, int};
 use super::counts::{Counts, count_of};
 use super::datatypes::made;
 use super::keep::Keep as _;
+use super::prelude::*;
 use crate::rt::distributed::{Axis, distributed};
-use crate::rt::error::{Class, Error, Outcome, error};
-use crate::rt::handle::Handle;
-use crate::rt::standard;
 use crate::rt::types::{AnyType, F90_COMPLEX, F90_INTEGER, F90_REAL, Made, Type, predefined};
-use std::ffi::c_int;
 
 pub(super) fn type_create_darray(
     caller: Caller<'_>,

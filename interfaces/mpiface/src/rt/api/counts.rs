@@ -4,10 +4,7 @@
 //! # Safety
 //! As in `arguments.rs`.
 
-use super::arguments::{List, Out, int};
-use crate::rt::error::{Class, Outcome, error};
-use crate::rt::standard::UNDEFINED;
-use std::ffi::c_int;
+use super::prelude::*;
 
 /// A number of things, as C gives it.
 #[inline]

@@ -1,14 +1,11 @@
 //! Derived datatypes: constructors, sizes, bounds. Each keeps the arguments that it was made of.
 
-use super::arguments::{Caller, List, Out, Status, StatusOut};
+use super::arguments::Status;
 use super::counts::{Counts, count_of};
 use super::keep::Keep as _;
+use super::prelude::*;
 use crate::rt::attributes::{self, Kind};
-use crate::rt::error::{Class, Outcome, error};
-use crate::rt::handle::Handle;
-use crate::rt::standard;
 use crate::rt::types::{AnyType, Made, Type};
-use std::ffi::c_int;
 
 /// The call, as a program may ask for it.
 pub(super) fn made(caller: Caller<'_>, combiner: c_int) -> Made {

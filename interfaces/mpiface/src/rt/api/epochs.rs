@@ -2,18 +2,14 @@
 //! mutex; post, start, complete and wait are numbers that rise, one word ([`Word`]) for each pair
 //! of ranks and direction. A rank waits for them as for everything else (`standings.rs`).
 
-use super::arguments::Caller;
 use super::keep::NewGroup;
+use super::prelude::*;
 use super::windows::place;
-use crate::rt::error::{Class, Outcome, error};
-use crate::rt::standard;
 use crate::rt::standings::Condition;
 use crate::rt::window::{Win, sync};
 use crate::rt::window_part::Part;
 use crate::rt::word::Word;
 use std::cell::Cell;
-use std::ffi::c_int;
-use std::sync::Arc;
 
 /// A lock that is not free yet.
 #[derive(Debug)]

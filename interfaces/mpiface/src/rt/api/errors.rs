@@ -1,14 +1,10 @@
 //! Error handlers, and the words for errors.
 
-use super::arguments::{Caller, Out, TextOut};
-use crate::rt::comm::Comm;
-use crate::rt::error::{Class, Error, Outcome, error};
-use crate::rt::handle::Handle;
+use super::arguments::TextOut;
+use super::prelude::*;
 use crate::rt::handlers::Attached;
 use crate::rt::rank::{ErrorFunction, Session};
-use crate::rt::standard;
 use crate::rt::window::Win;
-use std::ffi::c_int;
 
 pub(super) fn error_string(caller: Caller<'_>, code: c_int, text: TextOut) -> Outcome {
     error_class(caller, code)?;

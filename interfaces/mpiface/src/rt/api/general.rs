@@ -1,14 +1,10 @@
 //! Requests that the program completes.
 
-use super::arguments::{Caller, Out, Status, StatusOut};
+use super::arguments::Status;
+use super::prelude::*;
 use crate::load::frame::Barred;
-use crate::rt::error::{Class, Error, Outcome, error};
-use crate::rt::handle::Handle;
 use crate::rt::rank::{Active, Started};
 use crate::rt::request::{Ask, CancelFunction, FreeFunction, General, Kind, QueryFunction, SENT};
-use crate::rt::standard;
-use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 
 pub(super) fn grequest_start(
     caller: Caller<'_>,

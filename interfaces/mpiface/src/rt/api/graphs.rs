@@ -2,17 +2,14 @@
 
 #![expect(clippy::too_many_arguments, reason = "those of the standard's functions")]
 
-use super::arguments::{Caller, List, Out, int, peer_of};
+use super::arguments::peer_of;
 use super::communicators::split;
 use super::counts::count_of;
 use super::keep::NewComm;
-use crate::rt::comm::{Comm, Offer};
-use crate::rt::error::{Class, Outcome, error};
+use super::prelude::*;
+use crate::rt::comm::Offer;
 use crate::rt::graph::{Adjacency, Graph};
-use crate::rt::handle::Handle;
-use crate::rt::standard::UNDEFINED;
 use crate::rt::topo::Topology;
-use std::ffi::c_int;
 
 /// The addresses of MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY.
 const UNWEIGHTED: usize = 10;

@@ -1,13 +1,7 @@
 //! Groups: lists of ranks of the world.
 
-use super::arguments::{Caller, List, Out, int};
 use super::keep::NewGroup;
-use crate::rt::envelope::PROC_NULL;
-use crate::rt::error::{Class, Error, Outcome, error};
-use crate::rt::handle::Handle;
-use crate::rt::standard;
-use crate::rt::standard::UNDEFINED;
-use std::ffi::c_int;
+use super::prelude::*;
 
 // The standard's answers to comparisons: one and the same; the same ranks in the same order; the
 // same ranks; none of these.

@@ -153,7 +153,7 @@ pub(super) fn info_get_valuelen(
 }
 
 pub(super) fn info_get_nkeys(caller: Caller<'_>, info: Handle) -> Outcome<c_int> {
-    Ok(list(caller, info, |list| int(list.len()))?)
+    list(caller, info, |list| int(list.len()))
 }
 
 pub(super) fn info_get_nthkey(caller: Caller<'_>, info: Handle, n: c_int, key: RawText) -> Outcome {

@@ -4,15 +4,11 @@
 //! sides: so meetings and started collectives know it as one communicator, while messages and the
 //! functions that a program sees go from one side to the other.
 
-use super::arguments::{Caller, int, peer_of};
+use super::arguments::peer_of;
 use super::communicators::{number_of, of_group};
 use super::keep::{NewComm, NewGroup};
-use crate::rt::comm::{Comm, Offer, Shared, Sides};
-use crate::rt::error::{Class, Error, Outcome, error};
-use crate::rt::handle::Handle;
-use crate::rt::standard;
-use std::ffi::c_int;
-use std::rc::Rc;
+use super::prelude::*;
+use crate::rt::comm::{Offer, Shared, Sides};
 
 /// This rank's part of a new intercommunicator of some members of one: `own` of this side, `other`
 /// of the other one. All ranks of both sides call it.

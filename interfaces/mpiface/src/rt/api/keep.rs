@@ -1,18 +1,12 @@
 //! Objects that functions give: kept in the rank's tables, named by handles.
 
-use super::arguments::Caller;
+use super::prelude::*;
 use crate::rt::begun::Begun;
-use crate::rt::comm::Comm;
-use crate::rt::error::Outcome;
-use crate::rt::handle::Handle;
 use crate::rt::rank::{Active, Blank, ErrorFunction, Persistent, Rank, Session, Started};
 use crate::rt::request::{NOBODY, Req};
-use crate::rt::standard;
 use crate::rt::types::Type;
 use crate::rt::user_function::UserFunction;
 use crate::rt::window::Win;
-use std::rc::Rc;
-use std::sync::Arc;
 
 /// A communicator that a function gives, if this rank is in it.
 pub(super) type NewComm = Outcome<Option<Rc<Comm>>>;

@@ -1,14 +1,9 @@
 //! A look at requests: which of a list are complete.
 
-use super::arguments::{Caller, Out};
+use super::prelude::*;
 use super::requests::{has_come, request};
-use crate::rt::error::Outcome;
-use crate::rt::handle::Handle;
 use crate::rt::rank::{Active, Started};
 use crate::rt::request::Kind;
-use crate::rt::standard;
-use std::ffi::c_int;
-use std::sync::Arc;
 
 /// A request, as a look finds it.
 #[derive(Clone, Copy, PartialEq)]

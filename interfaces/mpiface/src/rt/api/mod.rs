@@ -65,6 +65,20 @@ pub fn recording_table() -> &'static [Entry] {
     })
 }
 
+/// The names that all chapters use.
+mod prelude {
+    pub(super) use super::arguments::{Caller, List, Out, StatusOut, int};
+    pub(super) use crate::rt::comm::Comm;
+    pub(super) use crate::rt::envelope::PROC_NULL;
+    pub(super) use crate::rt::error::{Class, Error, Outcome, error};
+    pub(super) use crate::rt::handle::Handle;
+    pub(super) use crate::rt::standard::{self, UNDEFINED};
+    pub(super) use crate::rt::types::Place;
+    pub(super) use std::ffi::{c_int, c_void};
+    pub(super) use std::rc::Rc;
+    pub(super) use std::sync::Arc;
+}
+
 /// Where the entries find the functions.
 mod functions {
     pub(super) use super::attributes::*;

@@ -1,17 +1,15 @@
 //! Collectives of neighbours: a part along each edge of a grid or graph.
 
-use super::arguments::Caller;
 use super::buffers::{Buffer, Parts, Same};
 use super::collectives::exchange;
 use super::keep::NewRequest;
+use super::prelude::*;
 use super::started::begin;
 use crate::rt::awaits::Awaits;
-use crate::rt::comm::{Comm, Terms};
+use crate::rt::comm::Terms;
 use crate::rt::edges::{Edge, peers};
-use crate::rt::error::Outcome;
 use crate::rt::exchange::Exchange;
 use crate::rt::started::{Part, Pieces, Takes};
-use crate::rt::types::Place;
 
 /// How many ranks a rank gives to, on a communicator with a grid or graph.
 pub(super) fn targets(comm: &Comm) -> usize {

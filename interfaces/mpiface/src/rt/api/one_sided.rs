@@ -9,20 +9,16 @@
 
 #![expect(clippy::too_many_arguments, reason = "those of the standard's functions")]
 
-use super::arguments::Caller;
 use super::buffers::{Buffer, Remote};
 use super::counts::count_of;
 use super::epochs::may_poll;
+use super::prelude::*;
 use super::windows::place;
 use crate::rt::basic::Element;
-use crate::rt::error::{Class, Outcome, error};
-use crate::rt::handle::Handle;
 use crate::rt::standard::NO_OP;
-use crate::rt::types::{AnyType, Place, copy};
+use crate::rt::types::{AnyType, copy};
 use crate::rt::window::{Accumulation, Win, compare_and_swap as swap};
 use crate::rt::window_part::Part;
-use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 
 /// A target's part of the window, and the memory there.
 type Target<'a> = (&'a Arc<Part>, Place);

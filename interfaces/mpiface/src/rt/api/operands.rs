@@ -3,18 +3,14 @@
 //! # Safety
 //! As in `arguments.rs`.
 
-use super::arguments::{Caller, IN_PLACE};
+use super::arguments::IN_PLACE;
+use super::prelude::*;
 use crate::rt::basic::solid;
-use crate::rt::error::{Class, Outcome, error};
-use crate::rt::handle::Handle;
 use crate::rt::kernel::is_built_in;
 use crate::rt::operator::Operator;
 use crate::rt::ops;
 use crate::rt::overlap::apart;
 use crate::rt::reduction::{Numbers, Reduction};
-use crate::rt::standard;
-use crate::rt::types::Place;
-use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 /// Buffers, how many elements, and the operator.

@@ -1,12 +1,8 @@
 //! Operators.
 
-use super::arguments::{Caller, Out};
 use super::operands::Operands;
-use crate::rt::error::{Class, Outcome, error};
-use crate::rt::handle::Handle;
-use crate::rt::standard;
+use super::prelude::*;
 use crate::rt::user_function::{FarFunction, NearFunction, UserFunction};
-use std::ffi::c_int;
 
 pub(super) fn op_create(
     _: Caller<'_>,

@@ -1,13 +1,10 @@
 //! Pack and unpack, as data lies here, and in the portable format.
 
-use super::arguments::{Caller, Out};
 use super::buffers::Buffer;
 use super::counts::{CountOut, count_of};
-use crate::rt::comm::Comm;
-use crate::rt::error::{Class, Outcome, error};
+use super::prelude::*;
 use crate::rt::external;
-use crate::rt::types::{self, Place, Type, bytes_at, copy};
-use std::ffi::c_void;
+use crate::rt::types::{self, Type, bytes_at, copy};
 
 /// The part of the packed bytes that begins at a position, as long as the data of `data`.
 fn at(packed: *const c_void, room: i64, position: CountOut, data: &Place) -> Outcome<Place> {

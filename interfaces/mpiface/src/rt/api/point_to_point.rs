@@ -1,24 +1,19 @@
 //! Sends, receives and probes.
 
-use super::arguments::{Caller, Out, Peer, StatusOut, int, peer_of};
+use super::arguments::{Peer, peer_of};
 use super::buffers::Buffer;
 use super::counts::CountOut;
+use super::prelude::*;
 use super::requests::{finish, wait_one};
 use crate::rt::begun::Begun;
-use crate::rt::comm::Comm;
 use crate::rt::envelope::{ANY_SOURCE, ANY_TAG, Envelope};
-use crate::rt::error::{Class, Outcome, error};
-use crate::rt::handle::Handle;
 use crate::rt::mutex::lock;
 use crate::rt::overlap::apart;
 use crate::rt::p2p::{self, Message, Mode, Probed};
 use crate::rt::rank::Persistent;
 use crate::rt::request::{Arrived, Ask, Kind, NOBODY, Req};
-use crate::rt::standard;
 use crate::rt::standings::Condition;
-use crate::rt::types::{self, Place, bytes_at};
-use std::ffi::{c_int, c_void};
-use std::sync::Arc;
+use crate::rt::types::{self, bytes_at};
 
 /// Starts a send; gives its request, unless it is complete at once.
 #[inline(always)]

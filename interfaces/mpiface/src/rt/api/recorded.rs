@@ -4,17 +4,13 @@
 //! A handle that names nothing, or a type that does not, is the call's error: the event goes
 //! without it.
 
-use super::arguments::{IN_PLACE, Status, int};
-use crate::rt::comm::Comm;
+use super::arguments::{IN_PLACE, Status};
+use super::prelude::*;
 use crate::rt::envelope::ANY_SOURCE;
 use crate::rt::error::Site;
-use crate::rt::handle::Handle;
 use crate::rt::rank::Rank;
 use crate::rt::record::{Noted, Poll, Record};
-use crate::rt::standard;
 use phalanx::engine::{CallEvent, RecordedCall};
-use std::ffi::{c_int, c_void};
-use std::rc::Rc;
 
 /// The object of a call.
 #[derive(Clone, Copy, Debug)]

@@ -1,22 +1,16 @@
 //! Requests: waiting, testing, freeing.
 
-use super::arguments::{Caller, Out, Status, StatusOut, int};
+use super::arguments::Status;
 use super::failures::Failures;
 use super::general::{free_later, general};
 use super::look::{Now, Seen, look_at, now};
 use super::point_to_point::start_again;
-use crate::rt::error::{Class, Outcome, error};
-use crate::rt::handle::Handle;
+use super::prelude::*;
 use crate::rt::p2p::{self, OneOf};
 use crate::rt::rank::{Active, Rank, Started};
 use crate::rt::request::{Ask, Kind, NOBODY, Req, SENT};
-use crate::rt::standard;
-use crate::rt::standard::UNDEFINED;
 use crate::rt::standings::Condition;
 use crate::rt::started::close;
-use std::ffi::c_int;
-use std::rc::Rc;
-use std::sync::Arc;
 
 /// Awaits one request.
 pub(super) fn wait_one(caller: Caller<'_>, req: &Arc<Req>) {

@@ -1,17 +1,13 @@
 //! Sessions: MPI without MPI_Init, for libraries of which none knows of the others. A session has
 //! two sets of processes; groups of them make communicators (MPI_Comm_create_from_group).
 
-use super::arguments::{Caller, Out, RawText, int};
+use super::arguments::RawText;
 use super::infos::list;
 use super::keep::NewGroup;
-use crate::rt::error::{Class, Outcome, error};
-use crate::rt::handle::Handle;
+use super::prelude::*;
 use crate::rt::handlers::Attached;
 use crate::rt::rank::Session;
-use crate::rt::standard;
 use std::cell::Cell;
-use std::ffi::c_int;
-use std::rc::Rc;
 
 /// The standard's sets of processes.
 const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];

@@ -1,31 +1,25 @@
 //! Collectives that are started, and complete later. Those of intercommunicators are these, too:
 //! data of one group, for the other; the blocking ones are awaited.
 
-use super::arguments::{Caller, StatusOut, root_of};
+use super::arguments::root_of;
 use super::buffers::{Buffer, Parts};
 use super::counts::Lengths;
 use super::keep::NewRequest;
 use super::operands::Operands;
+use super::prelude::*;
 use super::requests::{finish, wait_one};
 use crate::rt::awaits::Awaits;
 use crate::rt::basic::Element;
 use crate::rt::branch::Key;
-use crate::rt::comm::{Comm, Shared, Terms};
-use crate::rt::envelope::PROC_NULL;
-use crate::rt::error::{Class, Outcome, error};
-use crate::rt::handle::Handle;
+use crate::rt::comm::{Shared, Terms};
 use crate::rt::held::Hold;
 use crate::rt::operator::Operator;
 use crate::rt::ops::Mark;
 use crate::rt::rank::{Persistent, Starter};
 use crate::rt::reduction::To;
 use crate::rt::request::Req;
-use crate::rt::standard;
 use crate::rt::started::{self, Gives, Part, Pieces, Takes};
-use crate::rt::types::{Place, bytes_at};
-use std::ffi::c_int;
-use std::rc::Rc;
-use std::sync::Arc;
+use crate::rt::types::bytes_at;
 
 /// The operator of a rank that has no values.
 const NONE: Operator = Operator::Known(standard::OP_NULL, Element::Byte);

@@ -1,16 +1,11 @@
 //! Cartesian topologies.
 
-use super::arguments::{Caller, List, Out, int, peer_of};
+use super::arguments::peer_of;
 use super::communicators::split;
 use super::counts::{count_of, counts_of};
 use super::keep::NewComm;
-use crate::rt::comm::Comm;
-use crate::rt::envelope::PROC_NULL;
-use crate::rt::error::{Class, Error, Outcome, error};
-use crate::rt::standard;
-use crate::rt::standard::UNDEFINED;
+use super::prelude::*;
 use crate::rt::topo::{self, Cart, Topology};
-use std::ffi::c_int;
 
 fn grid(comm: &Comm) -> Outcome<&Cart> {
     let no = || Error::new(Class::Topology, "the communicator has no grid");

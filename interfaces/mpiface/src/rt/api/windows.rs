@@ -1,23 +1,16 @@
 //! Windows: their making, hints and end.
 
-use super::arguments::{Caller, Out};
 use super::communicators::split;
 use super::counts::CountOut;
 use super::epochs::only_fences;
 use super::infos::{OF_WINDOWS, find, get_hints, set_hints};
 use super::keep::NewGroup;
+use super::prelude::*;
 use crate::rt::attributes;
-use crate::rt::comm::{Comm, Offer};
-use crate::rt::envelope::PROC_NULL;
-use crate::rt::error::{Class, Error, Outcome, error};
-use crate::rt::handle::Handle;
-use crate::rt::standard;
+use crate::rt::comm::Offer;
 use crate::rt::standard::{WIN_FLAVOR_DYNAMIC as DYNAMIC, WIN_FLAVOR_SHARED as SHARED};
 use crate::rt::window::Win;
 use crate::rt::window_part::{Memory, Part};
-use std::ffi::{c_int, c_void};
-use std::rc::Rc;
-use std::sync::Arc;
 
 fn window(
     caller: Caller<'_>,
