@@ -73,15 +73,16 @@ impl Steps<'_> {
         op: &O,
     ) {
         #[track_caller]
-        fn by<T: Element, O: Operator<T> + Copy, S: Accumulation<T, O>>(
+        fn by<'o, T: Element, O: Operator<T>, S: Accumulation<T, &'o O>>(
             steps: &mut Steps<'_>,
             of: (Operation, &Lengths<'_>),
             (all, buf): (&[T], &mut [T]),
-            op: O,
+            op: &'o O,
             accumulation: &S,
         ) {
             if !S::IS_WIDE {
-                return steps.combine_elements(of, all, buf, &op);
+                // (By the operator itself, as the network knows the library's by their types.)
+                return steps.combine_elements(of, all, buf, op);
             }
             let widen = |x: &[T]| -> Vec<S::Wide> { x.iter().map(|&x| S::widen(x)).collect() };
             let (all, mut wide) = (widen(all), widen(buf));
