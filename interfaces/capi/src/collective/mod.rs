@@ -107,16 +107,32 @@ impl Asked {
     }
 }
 
-/// A call that waits. (In one body: in each of seventeen functions its typed ways, for fifteen
-/// types, would take the compiler two thirds of its time.)
+/// A call that waits. (Inlined, as the operation is known in each function.)
 ///
 /// # Safety
 /// As the functions of its operation say.
-#[inline(never)]
+#[inline(always)]
 pub(crate) unsafe fn waits(comm: &mut Comm, asked: Asked) -> Result<(), String> {
+    // SAFETY: by the contract.
+    unsafe {
+        let Some(op) = asked.op else { return moves(comm, asked) };
+        let mut lists = [vec![], vec![]];
+        let (call, _, n) = asked.checked(comm, &mut lists)?;
+        match asked.operation {
+            Operation::AllReduce if combined(comm, asked.ty, op, asked.to, n) => Ok(()),
+            _ => with_operator(asked.ty, op, (&call, comm)),
+        }
+    }
+}
+
+/// A call that moves, in one body: inlined, its types took two thirds of the compiler's time.
+///
+/// # Safety
+/// As [`waits`].
+#[inline(never)]
+unsafe fn moves(comm: &mut Comm, asked: Asked) -> Result<(), String> {
     let Asked { operation, ty, to, lengths, .. } = asked;
-    let is_typed =
-        matches!(operation, Operation::Broadcast | Operation::AllGather | Operation::AllToAll);
+    let is_typed = !matches!(operation, Operation::Gather | Operation::Scatter | Operation::Shift);
     // SAFETY: by the contract.
     unsafe {
         if let (true, Lengths::Each(n)) = (is_typed, lengths) {
@@ -124,23 +140,17 @@ pub(crate) unsafe fn waits(comm: &mut Comm, asked: Asked) -> Result<(), String> 
         }
         let mut lists = [vec![], vec![]];
         let (call, sent, received) = asked.checked(comm, &mut lists)?;
-        if let Some(op) = asked.op {
-            if operation == Operation::AllReduce && combined(comm, ty, op, to, received) {
-                return Ok(());
+        with_type!(ty, T => if !is_typed {
+            engine::movement::<T>(comm, &call, false);
+        } else {
+            let from = input::<T>("the input", asked.from, sent)?;
+            let to = output::<T>("the output", to, received)?;
+            match call.cut {
+                Partition::Pairs { send, recv } =>
+                    comm.all_to_all_varied_into(from, send, to, recv),
+                Partition::Varied(counts) => comm.all_gather_varied_into(from, to, counts),
+                _ => unreachable!("lengths that are all the same were typed above"),
             }
-            return with_operator(ty, op, (&call, comm));
-        }
-        with_type!(ty, T => match call.cut {
-            cut if is_typed => {
-                let from = input::<T>("the input", asked.from, sent)?;
-                let to = output::<T>("the output", to, received)?;
-                match cut {
-                    Partition::Pairs { send, recv } => comm.all_to_all_varied_into(from, send, to, recv),
-                    Partition::Varied(counts) => comm.all_gather_varied_into(from, to, counts),
-                    _ => unreachable!("lengths that are all the same were typed above"),
-                }
-            }
-            _ => engine::movement::<T>(comm, &call, false),
         });
     }
     Ok(())
