@@ -42,7 +42,7 @@
 //!
 //! # Promises
 //! 1. No undefined behaviour from safe code, whatever the ranks do.
-//! 2. Nobody hangs because of another rank: a rank that panics, returns early,
+//! 2. Nobody hangs because another rank failed: one that panics, returns early,
 //!    or calls something else ends the run with an error that names ranks and
 //!    source lines.
 //! 3. Waiting fits the machine: spinning where there are cores enough,
