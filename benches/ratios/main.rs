@@ -8,9 +8,9 @@
 //! threads of one core, below 130 ns `near`, else `far`).
 //!
 //! `cargo bench --bench ratios [-- PART..]`, parts: small, varied, requests, solver,
-//! halves, dispatch, alone, crowded, disturbed. With `--test` one round, nothing printed but that it works.
-//! `SECONDS_PER_RUN` is the time for each of small, varied, requests and solver. A row in which the
-//! library thought that the process is disturbed says so.
+//! halves, dispatch, alone, crowded, disturbed. With `--test` one round, nothing printed but that
+//! it works. `SECONDS_PER_RUN` is the time for each of small, varied, requests, solver and halves.
+//! A row in which the library thought that the process is disturbed says so.
 
 #[cfg(feature = "half")]
 mod halves;

@@ -289,6 +289,11 @@ impl Comm {
         };
         // SAFETY: passed on.
         let Some(made) = (unsafe { self.on_memory(call, sig, at, by) }) else { return };
+        if let Some(carry_out) = self.in_order
+            && made.operation().has_order()
+        {
+            return carry_out(self, &made.in_order());
+        }
         match facts {
             Some(facts) => self.carry_on_varied(facts, &made),
             None => self.carry_on(&made),
@@ -298,7 +303,7 @@ impl Comm {
         }
     }
 
-    /// The call of `sig` on memory, whose counts are good; none if its root is no rank.
+    /// The call of `sig` on memory, with good counts; none if its root is no rank.
     ///
     /// # Safety
     /// As for [`reduce`](crate::engine::reduce), until the call is over.

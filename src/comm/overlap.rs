@@ -26,7 +26,9 @@ impl Comm {
             // (Many ranks combine more in parts.)
             false => PayloadKind::BRIEF + 1,
         };
-        let is_short = call.operation() == Operation::AllReduce && bytes < limit;
+        // (Operators of other languages want aligned operands; a gate's payload is aligned to 8.)
+        let is_aligned = call.memory().kernel.align() <= 8;
+        let is_short = call.operation() == Operation::AllReduce && is_aligned && bytes < limit;
         let (algorithm, transport) = match call.operation() {
             _ if is_short => (Algorithm::AR_ANY, CallTransport::Gates),
             Operation::AllReduce => (Algorithm::AR_FUSED, CallTransport::Boards),

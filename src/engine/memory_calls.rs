@@ -50,7 +50,7 @@ pub unsafe fn reduce<T: Element, O: Operator<T>>(comm: &mut Comm, call: &MemoryC
 /// As the method, where they end the run.
 ///
 /// # Panics
-/// If the operation combines, or is a barrier.
+/// If the operation combines, is a barrier, or an all-to-all in place.
 ///
 /// # Safety
 /// As [`reduce`].

@@ -26,10 +26,10 @@
 //! 3. *Its arguments.* A fault that the interface finds it says by [`refuse`], within [`attempt`]:
 //!    this rank's error is every rank's then. [`choose`] and [`set_order`] are settings without a
 //!    borrow.
-//! 4. *Its work*: the methods, or calls, on slices. Where the type of the
-//!    elements is known only when the program runs: [`reduce`] and [`movement`] make a [`MemoryCall`]; to be
-//!    started, it is a [`PreparedCall`]; operators that are functions of the language:
-//!    [`UserOperator`]. Parts of which only their givers know the lengths: [`begin_exchange`] and
+//! 4. *Its work*: the methods, or calls, on slices. Where the type of the elements is known only
+//!    when the program runs: [`reduce`] and [`movement`] make a [`MemoryCall`]; to be started, it
+//!    is a [`PreparedCall`]; operators that are functions of the language: [`UserOperator`].
+//!    Parts of which only their givers know the lengths: [`begin_exchange`] and
 //!    [`exchange`]. Of several requests: [`place_of`], [`wait_any`].
 //!    Functions of the language that ranks run: [`call_back()`].
 //! 5. *Its end.* A call that fails throws. [`attempt`] catches that, and the memory of the rank's

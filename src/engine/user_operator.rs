@@ -227,7 +227,7 @@ impl UserOperator {
         PreparedCall { call, sig, at: Location::caller(), by: self.used(op), keep }
     }
 
-    /// What `op`, which is this operator's, is to a call.
+    /// The use of elements by `op`, which is this operator's.
     fn used<'a>(&self, op: &'a ForeignOperator<'a>) -> ElementUse<'a> {
         let kernel = Kernel::foreign(op);
         ElementUse { kernel, commutative: self.commutative, built_in: false }

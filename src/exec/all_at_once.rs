@@ -110,8 +110,9 @@ pub(crate) fn run_among(
     Ok(())
 }
 
-/// An all-reduce in the order of [`by_levels`](crate::order::by_levels)'s tree. `between` runs when
-/// the rank's vector is shown, before it looks at anybody: peers need nothing else from it.
+/// An all-reduce in the order of [`by_levels`](crate::order::by_levels)'s tree, of elements aligned
+/// to 8 at most. `between` runs when the rank's vector is shown, before it looks at anybody: peers
+/// need nothing else from it.
 #[inline]
 pub(crate) fn run_around<R>(
     port: &mut Port,
@@ -126,7 +127,7 @@ pub(crate) fn run_around<R>(
     show(guard.port, begun, (output, n), size);
     let result = between();
     look(guard.port, &mut work.addresses, (output, n), size, 0)?;
-    // SAFETY: as in `run_among`.
+    // SAFETY: as in `run_among`; the caller has looked at the alignment.
     unsafe { combine_all(work, kernel, (output, n), (OperandTree::levels(p), p)) };
     guard.disarm();
     Ok(result)
@@ -306,7 +307,7 @@ impl ShownElements {
 ///   of the vectors.
 /// - Of the ranks that `tree` names, `work` has the addresses of as
 ///   many elements, in any alignment, and nobody writes them now.
-/// - The kernel is no foreign operator's.
+/// - The kernel is no foreign operator's, or of elements aligned to 8 at most.
 #[cfg_attr(not(debug_assertions), inline(always))]
 unsafe fn combine_all(
     work: &mut Workspace,

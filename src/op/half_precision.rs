@@ -122,9 +122,10 @@ impl Half for bf16 {
             return x.map(Self::round);
         }
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the processor has the instructions: there is a value that says so.
         match const { (V::HALVES, K) } {
+            // SAFETY: the processor has the instructions: there is a value that says so.
             (256, 32) => return unsafe { x86::round_bf16(x) },
+            // SAFETY: as above.
             (512, 32) => return unsafe { x86::round_bf16_by_avx512(x) },
             _ => {}
         }
@@ -174,7 +175,7 @@ mod x86 {
 
     macro_rules! conversions {
         ($($name:ident $features:literal $n:literal $from:ty => $to:ty:
-            |$numbers:ident, $x:pat_param| $vectors:ty => $converted:expr;)*) => {$(
+            |$numbers:ident, $x:pat_param| $vectors:ty => $made:ty = $converted:expr;)*) => {$(
             #[inline]
             #[target_feature(enable = $features)]
             pub(super) fn $name<const K: usize>(x: [$from; K]) -> [$to; K] {
@@ -183,8 +184,8 @@ mod x86 {
                 for (to, &$numbers) in all.as_chunks_mut::<$n>().0.iter_mut().zip(from) {
                     // SAFETY: as large, and all bits are numbers and vectors.
                     *to = unsafe {
-                        let $x: $vectors = transmute::<[$from; $n], _>($numbers);
-                        transmute::<_, [$to; $n]>($converted)
+                        let $x = transmute::<[$from; $n], $vectors>($numbers);
+                        transmute::<$made, [$to; $n]>($converted)
                     };
                 }
                 all
@@ -193,13 +194,13 @@ mod x86 {
     }
 
     conversions! {
-        widen_f16 "avx,f16c" 8 f16 => f32: |x, vector| __m128i => _mm256_cvtph_ps(vector);
+        widen_f16 "avx,f16c" 8 f16 => f32: |x, vector| __m128i => __m256 = _mm256_cvtph_ps(vector);
         // All bits of a NaN.
-        round_f16 "avx,f16c" 8 f32 => f16: |x, vector| __m256 => {
+        round_f16 "avx,f16c" 8 f32 => f16: |x, vector| __m256 => __m128i = {
             let nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(vector, vector);
             _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_or_ps(vector, nan))
         };
-        round_bf16 "avx2" 32 f32 => bf16: |x, [a, b, c, d]| [__m256; 4] => {
+        round_bf16 "avx2" 32 f32 => bf16: |x, [a, b, c, d]| [__m256; 4] => [__m256i; 2] = {
             let nan = |x, y| _mm256_cmp_ps::<_CMP_UNORD_Q>(x, y);
             match _mm256_movemask_ps(_mm256_or_ps(nan(a, c), nan(b, d))) {
                 0 => [nearest(a, c), nearest(b, d)],
@@ -207,7 +208,7 @@ mod x86 {
             }
         };
         round_bf16_by_avx512 "avx512f,avx512bw,avx512dq,avx512bf16" 32 f32 => bf16:
-            |x, [lower, upper]| [__m512; 2] => {
+            |x, [lower, upper]| [__m512; 2] => __m512i = {
                 const SPECIAL: i32 = 1 << 0 | 1 << 5 | 1 << 7; // quiet NaN, subnormal, other NaN
                 let special = |x| _mm512_fpclass_ps_mask::<SPECIAL>(x);
                 match special(lower) | special(upper) {

@@ -4,7 +4,7 @@
 //! A rank that is bound to a core beside a busy thread gets a part of that core, while another core
 //! of the team may be free: its rank sleeps. Threads that are not bound the system moves there. So
 //! a rank that sleeps often in a disturbed process (`wait/lost_time.rs`) widens the masks of all
-//! ranks. They get their cores back when the process is disturbed no more, by the first of them
+//! ranks. They get their cores back when the process has stood its trial, by the first of them
 //! that waits for a few microseconds, or else when the run ends, by its caller: a rank that takes
 //! itself to a core beside a busy thread loses a slice. Only a mask that is the rank's core alone
 //! is widened, and only one that is within the widened mask is taken back.
@@ -138,7 +138,7 @@ impl TeamState {
         away.extend((0..self.ranks()).filter_map(leave));
     }
 
-    /// Ends the roaming if the process is disturbed no more.
+    /// Ends the roaming if the process is neither disturbed nor on trial.
     #[inline(always)]
     pub(super) fn perhaps_return(&self) {
         if self.roaming().is_on.load(Relaxed) && is_to_return() {

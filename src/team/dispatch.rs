@@ -265,9 +265,8 @@ impl<J: Copy, R: Copy> Dispatch<J, R> {
 /// The first naps of a caller, and all while it has something to do.
 const SHORT: Duration = Duration::from_micros(50);
 
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    #![cfg(not(any(loom, shuttle)))]
     use super::*;
 
     #[test]

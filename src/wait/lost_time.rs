@@ -118,6 +118,8 @@ impl Account {
         let passed = now - at;
         // A child of a fork has its parent's sample, and a usage of its own from 0 on.
         let (Some(ran), false) = (usage.time.checked_sub(last.time), passed > WINDOW) else {
+            // Nor does what was lost before count: it may be enough for a trial by now.
+            self.level = 0;
             return false;
         };
         let knows = usage.taken != last.taken && usage.given.saturating_sub(last.given) <= sleeps;
@@ -129,12 +131,15 @@ impl Account {
 
     /// As [`add`](Account::add); and `process` is disturbed from now on if it is to be.
     fn judge(&mut self, process: &Disturbance, now: u64, usage: Usage) {
-        if process.is_on(|| now) {
+        let is_on = process.is_on(|| now);
+        if is_on {
             self.level = 0;
         }
         let enough = if process.is_recent(now) { ENOUGH_AGAIN } else { ENOUGH };
         if self.add(now, usage, enough) {
             process.set(now + FOR);
+        } else if is_on {
+            self.level = 0;
         }
     }
 }

@@ -670,6 +670,23 @@ static void choices(phx_comm *c) {
     OK(phx_all_reduce(other, &again, 1, PHX_F64, PHX_SUM));
     WANT(memcmp(&sum, &again, sizeof sum) == 0);
     OK(phx_comm_free(other));
+    /* So are the bits of products, of other types, and of what the root alone gets. */
+    OK(phx_order(c, PHX_ORDER_FIXED));
+    double bits[2][3];
+    for (int k = 0; k < 2; k++) {
+        if (k == 1)
+            OK(phx_choose(c, "ring", 0, NULL));
+        float few[2] = {0.1f * (float)(r + 1), 0.7f};
+        bits[k][0] = 1.0 + 1.0 / (r + 3), bits[k][1] = 1.0 / (r + 3);
+        OK(phx_all_reduce(c, &bits[k][0], 1, PHX_F64, PHX_PROD));
+        OK(phx_all_reduce(c, few, 2, PHX_F32, PHX_SUM));
+        OK(phx_reduce(c, &bits[k][1], 1, PHX_F64, PHX_SUM, 0));
+        bits[k][2] = few[0];
+    }
+    OK(phx_choose(c, "auto", 0, NULL));
+    OK(phx_order(c, PHX_ORDER_ANY));
+    WANT(bits[0][0] == bits[1][0] && bits[0][2] == bits[1][2]);
+    WANT(r != 0 || bits[0][1] == bits[1][1]);
 }
 
 static void root_seen(const phx_part *parts, int ranks, void *argument) {

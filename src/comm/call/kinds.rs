@@ -210,7 +210,9 @@ pub(crate) fn moving_as<T: 'static, const WAY: u8>(
     cut: Partition<'_>,
 ) -> &'static Signature {
     let all = const { &signatures::<T, (), WAY, COMBINE>(0, "") };
-    &all[place_on_memory(operation, cut)]
+    let at = place_on_memory(operation, cut);
+    assert!(at < COMBINE, "{operation} combines");
+    &all[at]
 }
 
 /// The signature of a call on memory that combines elements `T` by `O`.
@@ -219,7 +221,8 @@ pub(crate) fn combining_as<T: Element, O: Operator<T>, const WAY: u8>(
     cut: Partition<'_>,
 ) -> &'static Signature {
     let all = const { &signatures::<T, O, WAY, 6>(COMBINE, O::NAME) };
-    &all[place_on_memory(operation, cut) - COMBINE]
+    let at = place_on_memory(operation, cut).checked_sub(COMBINE);
+    &all[at.unwrap_or_else(|| unreachable!("{operation} combines nothing"))]
 }
 
 macro_rules! kinds {

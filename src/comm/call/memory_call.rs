@@ -84,7 +84,7 @@ impl<'a> MemoryCall<'a> {
     }
 }
 
-/// What a call on memory does with its elements.
+/// The use of a call's elements on memory.
 #[derive(Clone, Copy)]
 pub(crate) struct ElementUse<'a> {
     pub(crate) kernel: Kernel<'a>,
@@ -275,8 +275,11 @@ impl PreparedCall {
             }
             _ => true,
         };
+        if !is_right {
+            comm.nothing_to_return()
+        }
         // SAFETY: by the contract of its maker; the kernel's references are kept.
-        let made = if is_right { unsafe { comm.on_memory(&call, sig, at, by) } } else { None };
+        let made = unsafe { comm.on_memory(&call, sig, at, by) };
         let Some(call) = made else { comm.nothing_to_return() };
         let (result, _) = Lent::new(&mut []);
         let kept = if keep.0.is_empty() { Kept::NOTHING } else { Kept::new(keep).0 };

@@ -220,8 +220,8 @@ impl Comm {
     /// to see, `work` runs, and then the call is completed. Returns the call's result, and
     /// that of `work`.
     ///
-    /// A barrier, or an all-reduce of up to 40 bytes, on up to 64 ranks waits for the others to
-    /// *arrive*, not for their work; so ranks with longer work do not wait at all. So does any
+    /// A barrier, or an all-reduce of few bytes, waits for the others to *arrive*, not for their
+    /// work; so ranks with longer work do not wait at all. So does any
     /// other call of little data. A long one, of which each rank has to do a part, returns when
     /// everybody's work is done ([`Comm::requests`]).
     ///
@@ -234,9 +234,9 @@ impl Comm {
     /// **Order** of a reduction: that of [`Order::Fixed`](crate::Order::Fixed), always. (With a
     /// forced algorithm the work is done first, and then the call, by that algorithm.)
     ///
-    /// **Cost** of a barrier, or of few bytes all-reduced: one step at the gates, in which each rank
-    /// looks at all others (up to 60 bytes; on up to four ranks, or more ranks than cores, as many as
-    /// [`Comm::all_reduce`] takes there); of any other call that of one that is started
+    /// **Cost** of a barrier, or of few bytes all-reduced: one step at the gates, in which each
+    /// rank looks at all others (up to 60 bytes; on up to four ranks, or more ranks than cores, as
+    /// many as [`Comm::all_reduce`] takes there); of any other call that of one that is started
     /// ([`Comm::requests`]).
     ///
     /// If `work` panics, the run ends with that panic, as anywhere else on a rank; a buffer then

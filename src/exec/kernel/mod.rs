@@ -2,7 +2,7 @@
 //!
 //! A pair of type and operator has one loop, for any number of inputs and one or two outputs, in
 //! place or not. It is compiled twice: for the baseline of the
-//! architecture, and on x86-64 for AVX2, chosen when the program runs. So a
+//! architecture, and on x86-64 for AVX2 (of halves also for AVX-512), chosen when it runs. So a
 //! program built for any x86-64 uses the vectors of the machine that it runs
 //! on, with the user's operators and closures, which are inlined into both. The
 //! results are the same bits: each element is combined by itself, in rank

@@ -60,7 +60,7 @@ fn messages_of_other_sources_and_communicators_are_named() {
         comm.barrier();
     });
     let Error::Mismatch { here, .. } = &error else { panic!("{error}") };
-    let at = format!(":{}:22)", line!() - 7);
+    let at = format!(":{}:18)", line!() - 7);
     assert!(here.call.ends_with(&at) && here.to_string().ends_with(&at), "{error}");
     // In a part of the team, whose ranks are the team's in these words.
     let words = [unread(1, 7), unread(2, 7)];

@@ -40,16 +40,16 @@ fn rows_that_are_there_are_merged() {
     let header = "op\tranks\tbytes\tplace\tns_ours\truns_ours\tspread_percent_ours\tns_floor\t\
                   ns_openmpi\tns_mpich\tns_openmp\tbest_peer\tratio_best_peer\tratio_floor\t\
                   verdict\tcaches\tns_ci_low_ours\tns_ci_high_ours\tns_ci_low_best_peer\t\
-                  ns_ci_high_best_peer";
+                  ns_ci_high_best_peer\tcores_ours\tcores_best_peer";
     let lines: Vec<&str> = tsv.lines().collect();
     assert_eq!(
         lines,
         [
             header,
             "allreduce\t2\t8\tccx\t100.0\t2\t20.0\t\t250.0\t200.0\t\tmpich (in place)\t0.5\t\twin\t\
-             \t90.0\t110.0\t200.0\t200.0",
+             \t90.0\t110.0\t200.0\t200.0\t\t",
             "allreduce\t2\t1024\tccx\t300.0\t1\t0.0\t\t\t200.0\t\tmpich (in place)\t1.5\t\tloss\t\
-             \t300.0\t300.0\t200.0\t200.0",
+             \t300.0\t300.0\t200.0\t200.0\t\t",
         ]
     );
     let plot = std::fs::read_to_string(&svg).unwrap();

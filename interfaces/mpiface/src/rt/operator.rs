@@ -78,8 +78,12 @@ impl Temporary {
 pub unsafe fn fold(places: &[Place], out: &Place, op: Operator) {
     let depth = places.len().next_power_of_two().trailing_zeros() as usize;
     let (length, extent) = (out.count.min(BLOCK), out.ty.extent);
-    let rooms = Temporary::new(&out.ty, depth * length);
-    let rooms = (rooms.place.address, extent.wrapping_mul(length.cast_signed()));
+    // Each by itself: elements may be longer than their extent.
+    let one = Temporary::new(&out.ty, length);
+    let begin = one.place.address.wrapping_sub(one.room.as_ptr() as usize);
+    let mut rooms = vec![0_u128; depth * one.room.len()];
+    let first = (rooms.as_mut_ptr() as usize).wrapping_add(begin);
+    let rooms = (first, (one.room.len() * size_of::<u128>()).cast_signed());
     let mut at = 0;
     while at < out.count {
         let count = (out.count - at).min(BLOCK);

@@ -252,7 +252,7 @@ mod tests {
         let text = markdown(&merge(&parse(&text).0, OURS));
         assert!(text.contains("\n## 2 ranks, ccx, cold\n"), "{text}");
         assert!(text.contains("| scan | 120/100 ~ |"), "{text}");
-        assert!(text.contains("\nCores that the ranks kept busy: 1.12/1.10.\n"), "{text}");
+        assert!(text.contains("\nCores that the ranks kept busy: 1.15/1.11.\n"), "{text}");
         assert!(text.contains("## Losses: 0 of 1"), "{text}");
     }
 

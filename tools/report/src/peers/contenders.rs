@@ -105,7 +105,7 @@ const ACTIVE: [(&str, &str); 6] = [
 const PASSIVE: [(&str, &str); 3] =
     [("OMP_WAIT_POLICY", "passive"), ("KMP_BLOCKTIME", "0"), ("KMP_LIBRARY", "throughput")];
 
-/// The same of Open MPI 5, whose parts have other names.
+/// The same of Open MPI 5: its parts have other names.
 const NO_CMA_5: [&str; 6] = ["--mca", "btl", "self,sm", "--mca", "smsc", "^cma"];
 const SM_5: [&str; 9] =
     ["--mca", "btl", "self,sm", "--mca", "smsc", "^cma", "--mca", "coll_sm_priority", "100"];

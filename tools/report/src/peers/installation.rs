@@ -133,7 +133,7 @@ fn identify(text: &str) -> Option<(Family, &str)> {
 
 #[cfg(test)]
 impl Installation {
-    /// One whose tools do not exist.
+    /// One without tools.
     pub(crate) fn for_test(family: Family, name: &str, version: &str) -> Self {
         let tool = || PathBuf::from("no-such-tool");
         let (name, version) = (name.to_string(), version.to_string());

@@ -90,7 +90,7 @@ impl Player {
 
     /// Ends it at once. Returns the reason, with the first line that it said itself.
     pub(crate) fn drop_for(mut self, why: String) -> String {
-        // Whether that worked is not what is to be said here.
+        // Whether that worked is not to be said here.
         let _: io::Result<ExitStatus> = self.process.finish(false);
         let said = self.said();
         [Some(&why), said.first()].into_iter().flatten().cloned().collect::<Vec<_>>().join(": ")
