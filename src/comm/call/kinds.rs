@@ -194,7 +194,7 @@ const fn signatures<T: 'static, O, const WAY: u8, const N: usize>(
     from: usize,
     operator: &'static str,
 ) -> [Signature; N] {
-    let mut all = [const { Signature::of::<T>("", "") }; N];
+    let mut all = [const { Signature::of::<T>("a call", "") }; N];
     let mut i = 0;
     while i < N {
         let names = &ON_MEMORY[from + i];

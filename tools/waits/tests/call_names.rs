@@ -46,9 +46,12 @@ fn names(text: &str) -> Vec<String> {
             }
         }
     }
-    // The table of kinds of calls as values: `"name" as "operation"`.
+    // The table of kinds of calls as values: `"name" as "operation"`, in each way.
     for (at, _) in code.match_indices("\" as \"") {
-        found.extend(code[..at].rsplit('"').next().map(String::from));
+        let name = code[..at].rsplit('"').next().unwrap_or_default();
+        found.extend(
+            ["", "started ", "persistent ", "overlapped "].map(|way| way.to_string() + name),
+        );
     }
     found
 }
