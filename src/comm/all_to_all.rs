@@ -1,13 +1,15 @@
 //! Total exchange.
 
-use super::arguments::Checks;
-use super::varied::own_length;
+use super::arguments::{CallAt, Checks};
 use super::{Comm, call};
 use crate::element::Element;
-use crate::exec::{Call, Partition, uneven};
+use crate::exec::{Buffers, Call, Kernel, Partition, uneven};
 use crate::schedule::Operation;
-use crate::shared::{Fingerprint, Signature};
+use crate::shared::{CallParams, CallTransport, Digest, Signature, StartedCall};
 use std::panic::Location;
+
+/// The collected elements: every rank's elements, one after the other, and how many each gave.
+pub(super) type Collected<T> = (Vec<T>, Vec<usize>);
 
 impl Comm {
     /// Sends block `j` of `send` to rank `j`, where it becomes block `rank` of
@@ -68,7 +70,83 @@ impl Comm {
     #[inline]
     pub fn all_to_all_in_place<T: Element>(&mut self, data: &mut [T]) {
         let sig = const { &Signature::of::<T>("all_to_all_in_place", "") };
-        self.exchange_blocks_in_place((sig, Location::caller()), data);
+        let (kernel, len, data) = (Kernel::mover::<T>(), data.len(), data.as_mut_ptr().cast());
+        // SAFETY: a slice of the signature's type.
+        unsafe { self.exchange_bytes_in_place((sig, Location::caller()), kernel, (data, len)) }
+    }
+
+    /// # Safety
+    /// The pointer and the length are those of a `&mut` slice of the signature's type, which is the
+    /// kernel's.
+    #[inline(never)]
+    unsafe fn exchange_bytes_in_place(
+        &mut self,
+        (sig, at): CallAt,
+        kernel: Kernel<'_>,
+        (data, all): (*mut u8, usize),
+    ) {
+        let len = all / self.size();
+        if self.check_blocks("the data have", all, (sig, at)) {
+            let call = Call::new(Operation::AllToAllInPlace, sig, at, Partition::Equal(len));
+            // SAFETY: a block for every rank.
+            self.carry_out_moving(unsafe { call.on_memory(kernel, data, data) });
+        }
+    }
+
+    /// An all-to-all of which each rank knows its own part, `send` and `recv` with their counts.
+    #[inline(always)]
+    pub(super) fn exchange_varied<T: Element>(
+        &mut self,
+        call: CallAt,
+        (send, send_counts): (&[T], &[usize]),
+        (recv, recv_counts): (&mut [T], &[usize]),
+    ) {
+        let (kernel, sent, received) = (Kernel::mover::<T>(), send.len(), recv.len());
+        let (send, recv) = ((send.as_ptr().cast(), sent), (recv.as_mut_ptr().cast(), received));
+        let cut = Partition::Pairs { send: send_counts, recv: recv_counts };
+        // SAFETY: slices of the signature's type.
+        unsafe { self.exchange_varied_bytes(call, kernel, cut, send, recv) }
+    }
+
+    /// # Safety
+    /// Pointers and lengths are those of a `&` and a `&mut` slice of the signature's type, which is
+    /// the kernel's.
+    #[inline(never)]
+    unsafe fn exchange_varied_bytes(
+        &mut self,
+        (sig, at): CallAt,
+        kernel: Kernel<'_>,
+        cut: Partition<'_>,
+        (send, sent): (*const u8, usize),
+        (recv, received): (*mut u8, usize),
+    ) {
+        let Partition::Pairs { send: send_counts, recv: recv_counts } = cut else { return };
+        if !self.check_pairs((sig, at), (sent, send_counts), (received, recv_counts)) {
+            return;
+        }
+        let call = Call::new(Operation::AllToAll, sig, at, cut);
+        if self.port.size() == 1 || !self.goes_by_rules() {
+            // SAFETY: the counts sum to the lengths.
+            return self.carry_out_moving(unsafe { call.on_memory(kernel, send, recv) });
+        }
+        let Some(begun) = self.begin_shown(&call, sent) else { return };
+        let (port, work) = (&mut self.port, &mut self.work);
+        let (send, recv) = ((send, sent, send_counts), (recv, received, recv_counts));
+        // SAFETY: the counts sum to the lengths.
+        let result = unsafe { uneven::all_to_all(port, work, begun, send, recv, kernel.size()) };
+        self.port.record_end();
+        if let Err(stop) = result {
+            self.stop(stop);
+        }
+    }
+
+    /// Begins a call at the gates of which each rank has a length of its own, this one `len`.
+    #[inline(always)]
+    fn begin_shown(&mut self, call: &Call<'_>, len: usize) -> Option<StartedCall> {
+        let algorithm = call.operation().usual().messages.of(true);
+        let params = call.params(algorithm, CallTransport::Gates, Digest::NONE);
+        let params = CallParams { own_len: Some(len), ..params };
+        self.begin(call.sig(), call.at(), params)
     }
 
     /// Exchanges blocks of different lengths with all ranks: `send_counts[j]` elements of `send` go
@@ -229,14 +307,74 @@ impl Comm {
             self.check_rank("destination", to, (sig, at), len);
             return;
         }
-        let params = own_length(Operation::AllToAll, len, Fingerprint::NO_PARAMETER);
-        let Some(begun) = self.begin(sig, at, params) else { return };
+        let call = Call::new(Operation::AllToAll, sig, at, Partition::Equal(0));
+        let Some(begun) = self.begin_shown(&call, len) else { return };
         let (port, work) = (&mut self.port, &mut self.work);
         let result = uneven::exchange_owned(port, work, begun, outbox, inbox);
         self.port.record_end();
         if let Err(stop) = result {
             self.stop(stop);
         }
+    }
+
+    /// Every rank gives `send`, in blocks of `counts` elements, as many as every other; this one
+    /// takes block `part` of every rank's, if any. On one node, by the library's choice.
+    pub(super) fn collect<T: Element>(
+        &mut self,
+        call: Call<'_>,
+        send: &[T],
+        counts: &[usize],
+        part: Option<usize>,
+    ) -> Collected<T> {
+        let (sig, at) = (call.sig(), call.at());
+        if self.port.size() == 1 {
+            if !self.check_usable((sig, at)) {
+                self.nothing_to_return();
+            }
+            // On record, as any call.
+            self.carry_out(call.moving(Buffers::Apart::<T>(&[], &mut [])));
+            return (send.to_vec(), vec![send.len()]);
+        }
+        let begun = self.begin_shown(&call, send.len());
+        let Some(begun) = begun else { self.nothing_to_return() };
+        let (port, work) = (&mut self.port, &mut self.work);
+        let result = uneven::collect(port, work, begun, (send, counts), part);
+        self.port.record_end();
+        match result {
+            Ok(collected) => collected,
+            Err(stop) => self.stop_for_good(stop),
+        }
+    }
+
+    /// The collection by a forced topology: the lengths travel first. `way` sends the elements, as
+    /// `Some`, once it is known how many each rank has for this one; none, if it takes nothing.
+    #[cold]
+    pub(super) fn collect_in_two<T: Element>(
+        &mut self,
+        call: Call<'_>,
+        (send, counts): (&[T], &[usize]),
+        takes: bool,
+        way: impl FnOnce(&mut Self, &[Option<T>], &mut [Option<T>], &[usize]),
+    ) -> Collected<T> {
+        let mut lens = vec![0; self.size()];
+        self.carry_on_moving(call, counts, &mut lens);
+        let total = lens.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+        let total = total.expect("the blocks sum to more than memory can hold");
+        // There is no other `T` to begin with.
+        let send: Vec<Option<T>> = send.iter().copied().map(Some).collect();
+        let mut all = vec![None; if takes { total } else { 0 }];
+        way(self, &send, &mut all, &lens);
+        let all: Option<Vec<T>> = all.into_iter().collect();
+        match all {
+            Some(all) => (all, lens),
+            None => self.nothing_to_return(),
+        }
+    }
+
+    /// Carries out a call of two buffers by none of the short routes.
+    pub(super) fn carry_on_moving<T: Element>(&mut self, call: Call<'_>, from: &[T], to: &mut [T]) {
+        let (rank, p) = (self.rank(), self.size());
+        self.carry_on(&call.moving(Buffers::Apart(from, to)).on_bytes(rank, p));
     }
 }
 

@@ -2,7 +2,6 @@
 //! and its line.
 
 use super::Comm;
-use crate::element::Element;
 use crate::shared::{CountFacts, Digest, Signature};
 use std::panic::Location;
 
@@ -152,25 +151,26 @@ impl Checks for Comm {
 }
 
 impl Comm {
-    /// Checks one count per rank of elements `T`, which are the same on all ranks, the own one
+    /// Checks one count per rank of elements of `size` bytes, which are the same on all ranks, the own one
     /// being `own`; returns the facts that follow from them, the sum being that of a slice that
     /// there can be. The usual ones are those of the call before.
     #[inline(always)]
-    pub(super) fn check_common_counts<T: Element>(
+    pub(super) fn check_common_counts(
         &mut self,
         counts: &[usize],
         own: usize,
+        size: usize,
         call: CallAt,
     ) -> Option<CountFacts> {
         if self.numbers_counts()
             && let Some(facts) = self.port.counts_again(counts)
             && counts.get(self.port.rank()) == Some(&own)
             && counts.len() == self.port.size()
-            && facts.total <= most(size_of::<T>())
+            && facts.total <= most(size)
         {
             return Some(facts);
         }
-        self.check_new_counts(counts, own, size_of::<T>(), call)
+        self.check_new_counts(counts, own, size, call)
     }
 
     #[cold]

@@ -3,12 +3,9 @@
 //! With a forced topology, only the transport changes: contributions travel by its all-to-all and
 //! all-gather, and the owner combines them.
 
-use super::route::Short;
 use super::{Choice, Comm, Forced, InOrder};
-use crate::element::Element;
 use crate::exec::board::ordered;
-use crate::exec::{Call, Kernel, Partition, RawBuffers, Scratch, Slices};
-use crate::op::Operator;
+use crate::exec::{Call, Kernel, Partition, RawBuffers, Scratch};
 use crate::order::Order;
 use crate::schedule::Operation;
 use crate::shared::Digest;
@@ -91,26 +88,10 @@ impl Comm {
         }
     }
 
-    /// Whether a reduction goes by the gates, where contributions of a power of two of ranks are
-    /// combined by the same tree.
-    pub(super) fn is_in_order_at_the_gates<'a, T: Element, O: Operator<T>>(
-        &mut self,
-        call: &Call<'a, Slices<'a, T, O>>,
-    ) -> bool {
-        let is_same_tree =
-            call.operation() == Operation::AllReduce && self.port.size().is_power_of_two();
-        is_same_tree
-            && self.port.is_gated()
-            && matches!(
-                self.short_route(call, call.given_bytes()),
-                Some(Short::Gate | Short::Among)
-            )
-    }
-
     /// Carries out a reduction in the order of the tree, not by the gates.
     fn carry_out_in_order(&mut self, call: &Call<'_, RawBuffers<'_>>) {
         match self.way(&call.bare()) {
-            Some(Way::Direct) => self.carry_out_directly(call),
+            Some(Way::Direct) => _ = self.carry_out_around(call, || ()),
             Some(Way::Moved) => {
                 self.step_fingerprint = self.digest_of_counts(call.cut());
                 self.carry_out_moved(call);
@@ -118,13 +99,6 @@ impl Comm {
             }
             None => (),
         }
-    }
-
-    /// At the gates, or by the boards.
-    fn carry_out_directly(&mut self, call: &Call<'_, RawBuffers<'_>>) {
-        self.step_fingerprint = self.digest_of_counts(call.cut());
-        let _: Option<()> = self.carry_out_around(call, || ());
-        self.step_fingerprint = None;
     }
 
     /// Carried or not, what is cut by counts is compared.

@@ -281,7 +281,7 @@ impl Comm {
         let facts = match call.cut {
             Partition::Varied(counts) => {
                 let own = counts.get(self.rank()).copied().unwrap_or(0);
-                let facts = self.check_common_counts::<u8>(counts, own, (sig, at));
+                let facts = self.check_common_counts(counts, own, 1, (sig, at));
                 let Some(facts) = facts else { return };
                 Some(facts)
             }
@@ -289,15 +289,16 @@ impl Comm {
         };
         // SAFETY: passed on.
         let Some(made) = (unsafe { self.on_memory(call, sig, at, by) }) else { return };
+        let made = match facts {
+            Some(facts) => made.counted(facts),
+            None => made,
+        };
         if let Some(carry_out) = self.in_order
             && made.operation().has_order()
         {
             return carry_out(self, &made.in_order());
         }
-        match facts {
-            Some(facts) => self.carry_on_varied(facts, &made),
-            None => self.carry_on(&made),
-        }
+        self.carry_on(&made);
         if made.is_idle() && self.size() > 1 {
             self.port.count_silent_call();
         }

@@ -4,7 +4,7 @@ use super::all_to_all::{of_lengths, of_some};
 use super::arguments::{CallAt, Checks};
 use super::{Comm, call};
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Partition};
+use crate::exec::{Buffers, Call, Kernel, Partition};
 use crate::schedule::Operation;
 use crate::shared::Signature;
 use std::ops::Range;
@@ -47,40 +47,6 @@ impl Comm {
         self.run(call::all_gather_into(mine, all));
     }
 
-    /// Every rank's `mine` goes to everybody's `all`.
-    #[inline(always)]
-    pub(super) fn gather_to_all<T: Element>(
-        &mut self,
-        (sig, at): CallAt,
-        mine: &[T],
-        all: &mut [T],
-    ) {
-        let mine = (mine.as_ptr().cast(), mine.len());
-        // SAFETY: slices of the signature's type.
-        unsafe { self.gather_bytes_to_all((sig, at), mine, (all.as_mut_ptr().cast(), all.len())) }
-    }
-
-    /// Inlined: a word from everybody takes a third more instructions if the size is not known
-    /// (`tools/instructions all-gather-8`, with and without).
-    ///
-    /// # Safety
-    /// Pointers and lengths are those of a `&` and a `&mut` slice of the signature's type.
-    #[inline(always)]
-    unsafe fn gather_bytes_to_all(
-        &mut self,
-        (sig, at): CallAt,
-        (mine, len): (*const u8, usize),
-        (all, all_len): (*mut u8, usize),
-    ) {
-        let wanted = len.checked_mul(self.size());
-        if !self.check_len("the output", all_len, wanted, (sig, at), len) {
-            return;
-        }
-        let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(len));
-        // SAFETY: a block, and room for one of every rank.
-        self.carry_out_moving(unsafe { call.moving_memory(mine, all) });
-    }
-
     /// Collects a block of every rank, in rank order, in everybody's `all`, where each rank's own
     /// block is in its place already: block `rank` of `all`. `MPI_Allgather` with `MPI_IN_PLACE`.
     ///
@@ -111,7 +77,26 @@ impl Comm {
     #[inline]
     pub fn all_gather_in_place<T: Element>(&mut self, all: &mut [T]) {
         let sig = const { &Signature::of::<T>("all_gather_in_place", "") };
-        self.gather_to_all_in_place((sig, Location::caller()), all);
+        let (kernel, len, all) = (Kernel::mover::<T>(), all.len(), all.as_mut_ptr().cast());
+        // SAFETY: a slice of the signature's type.
+        unsafe { self.gather_bytes_in_place((sig, Location::caller()), kernel, (all, len)) }
+    }
+
+    /// # Safety
+    /// The pointer and the length are those of a `&mut` slice of the signature's type, which is the
+    /// kernel's.
+    #[inline(never)]
+    unsafe fn gather_bytes_in_place(
+        &mut self,
+        (sig, at): CallAt,
+        kernel: Kernel<'_>,
+        (all, len): (*mut u8, usize),
+    ) {
+        let Some(own) = self.own_block(len, (sig, at)) else { return };
+        let mine = all.wrapping_add(own.start * kernel.size());
+        let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(own.len()));
+        // SAFETY: a block for every rank, the own one in its place.
+        self.carry_out_moving(unsafe { call.on_memory(kernel, mine, all) });
     }
 
     /// Where the own block is among equal ones; none, and the run ends, if they are not equal.

@@ -63,9 +63,7 @@ mod halo_plan;
 mod holder;
 mod made_grids;
 mod member_seats;
-mod moving;
 pub(crate) mod outside;
-mod overlap;
 mod own_memory;
 mod roster;
 mod route;
@@ -73,7 +71,6 @@ mod route;
 pub(crate) mod spans;
 mod tag;
 mod tagged_call;
-mod varied;
 mod window_part;
 
 pub use atomic_element::{AtomicElement, AtomicF32, AtomicF64};

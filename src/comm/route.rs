@@ -1,53 +1,55 @@
-//! The one decision how a call is carried out.
+//! The one decision how a call is carried out: the short routes, then the long ones, then `execute`,
+//! which alone calls the executors.
 //!
 //! | route | when |
 //! |---|---|
 //! | alone | one rank, and nothing is forced |
-//! | gate | a barrier, or a few bytes to all from all; up to four ranks, or crowded cores |
+//! | gates | a barrier, or a few bytes to all from all; up to four ranks, or crowded cores |
 //! | eager | the same with more ranks; a broadcast; two ranks: all but common results |
-//! | board | by size (`Tuning`), by the model of the levels, or forced |
+//! | plan | a call of few bytes that went by a plan before |
+//! | boards | by size (`Tuning`), by the model of the levels, or forced |
 //! | plan | any other algorithm |
 //!
-//! Blocks of different lengths begin in `varied.rs`: their ways at the gates, and plans for counts
-//! that a rank has given before. A call that has neither comes back here.
-//!
-//! In fixed order a reduction takes `fixed_order.rs` first: the call that it makes comes back here,
-//! or goes by the boards in the order of the tree.
+//! Blocks of different lengths are a case of each route, if all ranks know the lengths. A reduction
+//! in fixed order, or with work in between, goes by the gates or the boards; on a forced topology
+//! `fixed_order.rs` makes other calls of it, which come here.
 
 use super::arguments::CallAt;
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::plan::{PlanKey, bind_while};
-use crate::exec::{
-    Call, Moved, Partition, RawBuffers, Slices, all_at_once, alone, board, eager, plan,
-};
+use crate::exec::{Call, Executed, Partition, RawBuffers, Slices, board, plan};
 use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::schedule::{Algorithm, Operation, Schedule};
 use crate::shared::{
-    BeginningCall, CallParams, CallTransport, Digest, Signature, StartedCall, Stop,
+    BeginningCall, CallParams, CallTransport, Digest, PayloadKind, Signature, StartedCall, Stop,
 };
 use crate::topology::Extents;
 use crate::wait::Question;
 
 use std::panic::Location;
 
-/// The routes of a few bytes.
-pub(super) enum Short {
+/// The routes: each has one executor.
+#[derive(Clone, Copy)]
+enum Route {
     Alone,
-    Gate,
+    Gates,
+    Eager,
+    Boards,
+    /// By the latest plan.
+    Plan,
+}
+
+/// The routes of a few bytes.
+#[derive(Clone, Copy)]
+enum Short {
+    Alone,
+    Gates,
     Eager,
     /// By the gates or eagerly, among more than two ranks: a kernel combines, and generic code
     /// is not needed.
     Among,
-}
-
-/// The routes of all other calls.
-enum Route {
-    Alone,
-    Board,
-    Plan,
-    NewPlan(Unbound),
 }
 
 /// A plan that is still to be made.
@@ -65,113 +67,316 @@ impl Comm {
         call: Call<'a, Slices<'a, T, O>>,
     ) {
         let mut call = call;
-        if let Some(carry_out) = self.in_order
+        let (rank, p) = (self.port.rank(), self.port.size());
+        if let Some(in_order) = self.in_order
             && call.operation().has_order()
         {
             call = call.in_order();
-            if !self.is_in_order_at_the_gates(&call) {
-                let (rank, size) = (self.port.rank(), self.port.size());
-                return carry_out(self, &call.on_bytes(rank, size));
+            // At the gates each rank combines all, in any order.
+            let is_gated = call.operation() == Operation::AllReduce && self.port.is_gated();
+            if !is_gated || self.short_route(&call, size_of::<T>()).is_none() {
+                return in_order(self, &call.on_bytes(rank, p));
             }
         }
-        let route = self.short_route(&call, call.given_bytes());
-        // The fingerprint is made in each arm, where most of it is known to the compiler.
-        let (sig, at) = (call.sig(), call.at());
-        let algorithm = call.operation().usual().messages.of(call.is_commutative());
-        let result = match route {
-            Some(Short::Alone) => {
-                let Some(begun) = self.begin(sig, at, call.params_alone()) else { return };
-                alone::run_on_slices(&mut self.port, &mut self.work, begun, call)
+        match self.short_route(&call, size_of::<T>()) {
+            Some(short @ (Short::Alone | Short::Gates | Short::Eager)) => {
+                self.by_short_route(short, call);
             }
-            Some(Short::Gate) => return self.carry_out_at_the_gates(call),
-            Some(Short::Eager) => {
-                // Of two ranks' scan: the chain's one message. (Doubling has one back, which a rank
-                // with a forced algorithm would send.)
-                let algorithm = match call.operation() {
-                    Operation::Scan | Operation::ExclusiveScan => Algorithm::SCAN_CHAIN,
-                    _ => algorithm,
-                };
-                let params = call.params(algorithm, CallTransport::Messages, Digest::NONE);
-                let Some(begun) = self.begin(sig, at, params) else { return };
-                eager::run(&mut self.port, &mut self.work, begun, call)
-            }
-            route => {
-                let (rank, size) = (self.port.rank(), self.port.size());
-                return self.carry_out_on_bytes(route, &call.on_bytes(rank, size));
-            }
-        };
-        if let Err(stop) = result {
-            self.stop(stop);
+            route => self.carry_out_on_bytes(route.is_some(), &call.on_bytes(rank, p)),
         }
     }
 
-    /// Carries out a call that moves something from all to all, by its short routes.
+    /// [`carry_out`](Comm::carry_out), for a call on memory that moves something from all to all.
     #[inline(always)]
-    pub(super) fn carry_out_moving(&mut self, call: Call<'_, Moved<'_>>) {
-        let route = self.short_route(&call, call.given_bytes(self.port.size()));
-        let (sig, at) = (call.sig(), call.at());
-        let algorithm = call.operation().usual().messages.of(true);
-        let result = match route {
-            Some(Short::Alone) => {
-                let Some(begun) = self.begin(sig, at, call.params_alone()) else { return };
-                alone::run_moving(&mut self.port, begun, &call)
-            }
-            Some(Short::Gate) => {
-                let params = call.params(algorithm, CallTransport::Gates, Digest::NONE);
-                let Some(begun) = self.begin(sig, at, params) else { return };
-                all_at_once::run_moving(&mut self.port, begun, &call)
-            }
-            route => {
-                let loops = call.loops();
-                return self.carry_out_on_bytes(route, &call.on_loops(&loops));
-            }
-        };
-        if let Err(stop) = result {
-            self.stop(stop);
+    pub(super) fn carry_out_moving(&mut self, call: Call<'_, RawBuffers<'_>>) {
+        match self.short_route(&call, call.element_size()) {
+            Some(short) => _ = self.by_short_route(short, &call),
+            // (A copy: the address of the call itself is nobody's, so it stays in registers.)
+            None => self.carry_on(&{ call }),
         }
     }
 
-    /// The routes that need no types; none are those of all other calls.
+    /// The routes that need no types: those among more than two ranks, and the long ones.
     #[inline(never)]
-    fn carry_out_on_bytes(&mut self, route: Option<Short>, call: &Call<'_, RawBuffers<'_>>) {
-        match route {
-            Some(_) => self.carry_out_among(call),
-            None => self.carry_on(call),
+    fn carry_out_on_bytes(&mut self, is_short: bool, call: &Call<'_, RawBuffers<'_>>) {
+        let is_gated = self.port.is_gated() && call.operation() != Operation::Broadcast;
+        if is_short && (is_gated || call.unit() * call.message_element_size() <= EAGER) {
+            let short = if is_gated { Short::Gates } else { Short::Eager };
+            self.by_short_route(short, call);
+        } else {
+            self.carry_on(call);
         }
     }
 
-    /// Carries out a call of a few bytes among more than two ranks.
-    fn carry_out_among(&mut self, call: &Call<'_, RawBuffers<'_>>) {
-        let gated = self.port.is_gated() && call.operation() != Operation::Broadcast;
-        if !gated && call.unit() * call.message_element_size() > EAGER {
-            return self.carry_on(call);
-        }
-        let algorithm = call.operation().usual().messages.of(call.is_commutative());
-        let transport = if gated { CallTransport::Gates } else { CallTransport::Messages };
-        let params = call.params(algorithm, transport, Digest::NONE);
-        let Some(begun) = self.begin(call.sig(), call.at(), params) else { return };
-        let (port, work) = (&mut self.port, &mut self.work);
-        let result = match gated {
-            true => all_at_once::run_among(port, work, begun, call),
-            false => eager::run_among(port, work, begun, call),
-        };
-        if let Err(stop) = result {
-            self.stop(stop);
-        }
-    }
-
-    /// Carries out a call of a few bytes by that route.
+    /// The route of a call of a few bytes, of elements of so many bytes, if it has one of its own.
     #[inline(always)]
-    pub(super) fn carry_out_at_the_gates<'a, T: Element, O: Operator<T>>(
-        &mut self,
-        call: Call<'a, Slices<'a, T, O>>,
-    ) {
-        let algorithm = call.operation().usual().messages.of(call.is_commutative());
-        let params = call.params(algorithm, CallTransport::Gates, Digest::NONE);
-        let Some(begun) = self.begin(call.sig(), call.at(), params) else { return };
-        if let Err(stop) = all_at_once::run(&mut self.port, &mut self.work, begun, call) {
-            self.stop(stop);
+    fn short_route<D>(&mut self, call: &Call<'_, D>, size: usize) -> Option<Short> {
+        use Operation::*;
+        let (operation, p) = (call.operation(), self.port.size());
+        let by_rules = match call.is_varied() {
+            true => self.numbers_counts(),
+            false => self.is_auto(),
+        };
+        if !by_rules && (operation != Barrier || !self.is_usual(&call.bare())) {
+            return None;
         }
+        // (A vector that many reduce is as good as reduced by one: no branch for it.)
+        if operation != AllReduce && p == 1 {
+            return Some(Short::Alone);
+        }
+        if call.given(p) * size >= self.decisions.short[operation as usize] {
+            return None;
+        }
+        match operation {
+            Reduce | Gather | Scatter => Some(Short::Eager),
+            Broadcast if p == 2 => Some(Short::Eager),
+            Broadcast => Some(Short::Among),
+            // Between two ranks.
+            Scan | ExclusiveScan | ReduceScatter if p == 2 => Some(Short::Eager),
+            Scan | ExclusiveScan | ReduceScatter if self.port.is_gated() => Some(Short::Among),
+            AllReduce if p > 2 => Some(Short::Among),
+            _ if self.port.is_gated() => Some(Short::Gates),
+            Barrier => Some(Short::Eager),
+            _ => None,
+        }
+    }
+
+    /// Whether the choice for a barrier comes to the algorithm that the library would take
+    /// (the ring's does).
+    #[cold]
+    fn is_usual(&mut self, call: &Call<'_>) -> bool {
+        self.step_fingerprint.is_none()
+            && self.dims().is_none()
+            && self.algorithm(call, 1) == Algorithm::BAR_ANY
+    }
+
+    /// Carries out a call of a few bytes.
+    #[inline(always)]
+    fn by_short_route<'a>(&mut self, short: Short, call: impl Executed<'a>) {
+        let facts = call.facts();
+        let operation = facts.operation();
+        // Of two ranks' scan: the chain's one message. (Doubling has one back, which a rank with a
+        // forced algorithm would send.)
+        let algorithm = match (short, operation) {
+            (Short::Eager, Operation::Scan | Operation::ExclusiveScan) => Algorithm::SCAN_CHAIN,
+            _ => operation.usual().messages.of(facts.is_commutative()),
+        };
+        let (sig, at) = (facts.sig(), facts.at());
+        // The fingerprint is made in each arm, where most of it is known to the compiler.
+        match short {
+            Short::Alone => {
+                let Some(begun) = self.begin(sig, at, facts.params_alone()) else { return };
+                self.execute(Route::Alone, begun, call, || ());
+            }
+            Short::Eager => {
+                let params = facts.params(algorithm, CallTransport::Messages, facts.digest());
+                let Some(begun) = self.begin_compared((sig, at), params) else { return };
+                self.execute(Route::Eager, begun, call, || ());
+            }
+            Short::Gates | Short::Among => {
+                let params = facts.params(algorithm, CallTransport::Gates, facts.digest());
+                let Some(begun) = self.begin_compared((sig, at), params) else { return };
+                self.execute(Route::Gates, begun, call, || ());
+            }
+        }
+    }
+
+    /// A reduction in the order of the tree, with work in between. What a rank shows first must be
+    /// all that peers ever need from it, or they would wait for its work. So everybody shows a few
+    /// bytes at its gate, and more on its board. Returns `None` if the call was refused while a
+    /// panic unwinds.
+    #[inline]
+    pub(super) fn carry_out_around<R>(
+        &mut self,
+        call: &Call<'_, RawBuffers<'_>>,
+        work: impl FnOnce() -> R,
+    ) -> Option<R> {
+        let bytes = call.unit().saturating_mul(call.element_size());
+        let limit = match self.port.is_gated() {
+            true => self.decisions.short[Operation::AllReduce as usize],
+            // (Many ranks combine more in parts.)
+            false => PayloadKind::BRIEF + 1,
+        };
+        // (Operators of other languages want aligned operands; a gate's payload is aligned to 8.)
+        let is_aligned = call.memory().kernel.align() <= 8;
+        let is_short = call.operation() == Operation::AllReduce && is_aligned && bytes < limit;
+        let usual = call.operation().usual();
+        let messages = usual.messages.of(call.is_commutative());
+        let (route, algorithm, transport) = match usual.direct {
+            Some(direct) if !is_short => (Route::Boards, direct, CallTransport::Boards),
+            _ => (Route::Gates, messages, CallTransport::Gates),
+        };
+        let params = call.params(algorithm, transport, self.digest_of_cut(call));
+        let begun = self.begin_compared((call.sig(), call.at()), params)?;
+        self.execute(route, begun, call, work)
+    }
+
+    /// [`carry_out`](Comm::carry_out), for calls that are not of a few bytes.
+    pub(super) fn carry_on(&mut self, call: &Call<'_, RawBuffers<'_>>) {
+        let Some((route, unbound, params)) = self.long_route(call) else { return };
+        let Some(begun) = self.begin_compared((call.sig(), call.at()), params) else { return };
+        if let Some(unbound) = unbound {
+            // On record, since of many blocks it takes a while.
+            self.port.log_call(begun);
+            if let Err(stop) = self.bind(unbound, call) {
+                return self.stop(stop);
+            }
+            self.remember(call, params);
+        }
+        self.execute(route, begun, call, || ());
+    }
+
+    /// The route of a call that has no short one, and the plan that is to be made first. Returns
+    /// `None` if the choice cannot be followed, and the run has ended (or a panic unwinds).
+    #[inline(always)]
+    fn long_route(
+        &mut self,
+        call: &Call<'_, RawBuffers<'_>>,
+    ) -> Option<(Route, Option<Unbound>, CallParams)> {
+        let bytes = call.unit().saturating_mul(call.element_size());
+        let direct = call.operation().usual().direct;
+        let mut algorithm = None;
+        let by_rules = match call.is_varied() {
+            true => self.numbers_counts() && call.digest() != Digest::NONE,
+            false => self.is_auto(),
+        };
+        if by_rules {
+            if self.port.size() == 1 {
+                return Some((Route::Alone, None, call.params_alone()));
+            }
+            // Longer data go by no plan, as a rule.
+            if (bytes <= EAGER || call.is_varied())
+                && let Some(params) = self.work.plans.again(call, self.port.number_of_counts())
+            {
+                return Some((Route::Plan, None, params));
+            }
+            let (from, direct) = self.decisions.direct[call.operation() as usize];
+            algorithm = (bytes >= from && !call.is_idle()).then_some(direct);
+        }
+        let algorithm = algorithm.unwrap_or_else(|| self.algorithm(&call.bare(), bytes));
+        let transport = match direct == Some(algorithm) {
+            true => CallTransport::Boards,
+            false => CallTransport::Messages,
+        };
+        let params = call.params(algorithm, transport, self.digest_of_cut(call));
+        if transport == CallTransport::Boards {
+            // A single rank, and a shift by 0, access nobody's memory.
+            let is_idle = self.port.size() == 1 || call.is_idle();
+            return Some((if is_idle { Route::Alone } else { Route::Boards }, None, params));
+        }
+        match self.prepare(call, algorithm) {
+            Ok(unbound) => {
+                if unbound.is_none() {
+                    self.remember(call, params);
+                }
+                Some((Route::Plan, unbound, params))
+            }
+            Err(unfit) => {
+                self.wrong((call.sig(), call.at()), call.len(), unfit);
+                None
+            }
+        }
+    }
+
+    /// Carries out a call that has begun; `between` runs when the rank has shown what the others
+    /// need, before it looks at anybody.
+    #[inline(always)]
+    fn execute<'a, R>(
+        &mut self,
+        route: Route,
+        begun: StartedCall,
+        call: impl Executed<'a>,
+        between: impl FnOnce() -> R,
+    ) -> Option<R> {
+        let (port, work) = (&mut self.port, &mut self.work);
+        let result = match route {
+            Route::Alone => {
+                call.run_alone(port, begun);
+                Ok(between())
+            }
+            Route::Gates => call.run_at_the_gates(port, work, begun, between),
+            Route::Eager => call.run_eagerly(port, work, begun).map(|()| between()),
+            Route::Boards => board::run(port, work, begun, call.on_memory(), between),
+            Route::Plan => plan::run(port, work, begun, call.on_memory()).map(|()| between()),
+        };
+        if let Route::Boards | Route::Plan = route {
+            self.port.record_end();
+        }
+        match result {
+            Ok(result) => Some(result),
+            Err(stop) => {
+                self.stop(stop);
+                None
+            }
+        }
+    }
+
+    /// Carries out a started call of one rank, which has begun.
+    pub(super) fn run_alone(&mut self, begun: StartedCall, call: &Call<'_, RawBuffers<'_>>) {
+        self.execute(Route::Alone, begun, call, || ());
+    }
+
+    /// Whether blocks of different lengths go by the library's rules: no model of a machine's
+    /// levels knows them.
+    #[inline(always)]
+    pub(super) fn goes_by_rules(&self) -> bool {
+        self.is_auto() || self.goes_by_levels()
+    }
+
+    #[cold]
+    fn goes_by_levels(&self) -> bool {
+        matches!(self.choice, Choice::Levels(_))
+    }
+
+    /// Whether the counts of a call are its own, and there is no mesh: the counts that
+    /// [`check_common_counts`](Comm::check_common_counts) may know.
+    #[inline(always)]
+    pub(super) fn numbers_counts(&self) -> bool {
+        self.goes_by_rules() && self.step_fingerprint.is_none()
+    }
+
+    /// Remembers a call that goes by the latest plan.
+    #[inline(always)]
+    fn remember(&mut self, call: &Call<'_, RawBuffers<'_>>, params: CallParams) {
+        let is_known = match call.is_varied() {
+            true => self.numbers_counts(),
+            false => self.is_auto(),
+        };
+        if is_known {
+            self.work.plans.remember(call, self.port.number_of_counts(), params);
+        }
+    }
+
+    /// The digest that tells meshes of different extents (which may use one algorithm) and
+    /// different counts of the same sum apart.
+    #[inline(always)]
+    fn digest_of_cut(&mut self, call: &Call<'_, RawBuffers<'_>>) -> Digest {
+        if let Some(step_fingerprint) = self.step_fingerprint {
+            return step_fingerprint;
+        }
+        if call.digest() != Digest::NONE {
+            return call.digest();
+        }
+        if let Partition::Varied(counts) = call.cut()
+            && let Some(code) = call.code().counts
+        {
+            return code(&mut self.port, counts, self.choice.extents());
+        }
+        match self.forcing {
+            Some(code) if !self.is_auto() => (code.digest)(self),
+            _ => Digest::NONE,
+        }
+    }
+
+    /// The digest of a call with varied blocks.
+    pub(super) fn digest_of(&mut self, counts: &[usize]) -> Digest {
+        self.port.varied(counts, self.choice.extents())
+    }
+
+    /// Whether the library chooses the algorithms, by its rules, of a call that is no step.
+    #[inline(always)]
+    pub(super) fn is_auto(&self) -> bool {
+        !self.slow_path
     }
 
     /// Starts a collective call. If that is refused while a panic unwinds (see
@@ -189,7 +394,7 @@ impl Comm {
     }
 
     /// [`enter`](Comm::enter), but for the record: the call is to
-    /// [`log_call`](crate::shared::Port::log_call) itself. None as false there.
+    /// [`log_call`](crate::shared::Port::log_call) itself. Returns `None` where `enter` returns false.
     #[inline(always)]
     #[must_use]
     pub(super) fn begin(
@@ -237,161 +442,8 @@ impl Comm {
         self.port.line().mark().is_here_and_owes_nothing() && self.port.is_open()
     }
 
-    /// Whether the library chooses the algorithms, by its rules, of a call that is no step.
-    #[inline(always)]
-    pub(super) fn is_auto(&self) -> bool {
-        !self.slow_path
-    }
-
-    /// The route of a call in which this rank gives a few bytes, if it has one of its own.
-    #[inline(always)]
-    pub(super) fn short_route<D>(&mut self, call: &Call<'_, D>, bytes: usize) -> Option<Short> {
-        use Operation::*;
-        let operation = call.operation();
-        if !self.is_auto() && (operation != Barrier || !self.is_usual(&call.bare())) {
-            return None;
-        }
-        // (A vector that many reduce is as good as reduced by one: no branch for it.)
-        if operation != AllReduce && self.port.size() == 1 && !call.is_varied() {
-            return Some(Short::Alone);
-        }
-        if call.is_varied() || bytes >= self.decisions.short[operation as usize] {
-            return None;
-        }
-        match operation {
-            Reduce | Gather | Scatter => Some(Short::Eager),
-            Broadcast if self.port.size() == 2 => Some(Short::Eager),
-            Broadcast => Some(Short::Among),
-            // Between two ranks.
-            Scan | ExclusiveScan | ReduceScatter if self.port.size() == 2 => Some(Short::Eager),
-            Scan | ExclusiveScan | ReduceScatter if self.port.is_gated() => Some(Short::Among),
-            AllReduce if self.port.size() > 2 => Some(Short::Among),
-            _ if self.port.is_gated() => Some(Short::Gate),
-            Barrier => Some(Short::Eager),
-            _ => None,
-        }
-    }
-
-    /// Whether the choice for a barrier comes to the algorithm that the library would take
-    /// (the ring's does).
-    #[cold]
-    fn is_usual(&mut self, call: &Call<'_>) -> bool {
-        self.step_fingerprint.is_none()
-            && self.dims().is_none()
-            && self.algorithm(call, 1) == Algorithm::BAR_ANY
-    }
-
-    /// [`carry_out`](Comm::carry_out), for calls that are not of a few bytes.
-    pub(super) fn carry_on(&mut self, call: &Call<'_, RawBuffers<'_>>) {
-        let Some((route, params)) = self.route(call) else { return };
-        let Some(begun) = self.begin_compared((call.sig(), call.at()), params) else { return };
-        let route = match route {
-            Route::NewPlan(unbound) => {
-                // On record, since of many blocks it takes a while.
-                self.port.log_call(begun);
-                if let Err(stop) = self.bind(unbound, call) {
-                    return self.stop(stop);
-                }
-                self.remember(call, params);
-                Route::Plan
-            }
-            route => route,
-        };
-        let (port, work) = (&mut self.port, &mut self.work);
-        let result = match route {
-            Route::Alone => alone::run(port, work, begun, call),
-            Route::Board => board::run(port, work, begun, call),
-            Route::Plan | Route::NewPlan(_) => plan::run(port, work, begun, call),
-        };
-        self.port.record_end();
-        if let Err(stop) = result {
-            self.stop(stop);
-        }
-    }
-
-    /// The route of a call. None if the choice cannot be followed, and
-    /// the run has ended (or a panic unwinds).
-    #[inline(always)]
-    fn route(&mut self, call: &Call<'_, RawBuffers<'_>>) -> Option<(Route, CallParams)> {
-        let bytes = call.unit().saturating_mul(call.element_size());
-        let direct = call.operation().usual().direct;
-        let mut algorithm = None;
-        if self.is_auto() {
-            if self.port.size() == 1 {
-                return Some((Route::Alone, call.params_alone()));
-            }
-            // Longer data go by no plan, as a rule.
-            if bytes <= EAGER
-                && let Some(params) = self.work.plans.again(call)
-            {
-                return Some((Route::Plan, params));
-            }
-            let (from, direct) = self.decisions.direct[call.operation() as usize];
-            algorithm = (bytes >= from && !call.is_idle()).then_some(direct);
-        }
-        let algorithm = algorithm.unwrap_or_else(|| self.algorithm(&call.bare(), bytes));
-        let transport = match direct == Some(algorithm) {
-            true => CallTransport::Boards,
-            false => CallTransport::Messages,
-        };
-        let digest = self.digest_of_cut(call);
-        let params = call.params(algorithm, transport, digest);
-        if transport == CallTransport::Boards {
-            // A single rank, and a shift by 0, access nobody's memory.
-            let is_idle = self.port.size() == 1 || call.is_idle();
-            return Some((if is_idle { Route::Alone } else { Route::Board }, params));
-        }
-        match self.prepare(call, algorithm) {
-            Ok(None) => {
-                self.remember(call, params);
-                Some((Route::Plan, params))
-            }
-            Ok(Some(unbound)) => Some((Route::NewPlan(unbound), params)),
-            Err(unfit) => {
-                self.wrong((call.sig(), call.at()), call.len(), unfit);
-                None
-            }
-        }
-    }
-
-    /// Remembers a call that goes by the latest plan.
-    #[inline(always)]
-    fn remember(&mut self, call: &Call<'_, RawBuffers<'_>>, params: CallParams) {
-        if self.is_auto() && !call.is_varied() {
-            self.work.plans.remember(call, 0, params);
-        } else if call.is_varied()
-            && let Some(number) = self.number_of_counts()
-            && self.goes_by_rules()
-        {
-            self.work.plans.remember(call, number, params);
-        }
-    }
-
-    /// The digest that tells meshes of different extents (which may use one algorithm) and
-    /// different counts of the same sum apart.
-    #[inline(always)]
-    fn digest_of_cut(&mut self, call: &Call<'_, RawBuffers<'_>>) -> Digest {
-        if let Some(step_fingerprint) = self.step_fingerprint {
-            return step_fingerprint;
-        }
-        if let Partition::Varied(counts) = call.cut()
-            && let Some(code) = call.code().counts
-        {
-            return code(&mut self.port, counts, self.choice.extents());
-        }
-        match self.forcing {
-            Some(code) if !self.is_auto() => (code.digest)(self),
-            _ => Digest::NONE,
-        }
-    }
-
-    /// That of a call with varied blocks.
-    pub(super) fn digest_of(&mut self, counts: &[usize]) -> Digest {
-        self.port.varied(counts, self.choice.extents())
-    }
-
     /// Starts a call; if it has counts that the other ranks' have not been compared with
-    /// yet, they are. None if the call must not go on.
+    /// yet, they are. Returns `None` if the call must not go on.
     #[inline(always)]
     pub(super) fn begin_compared(
         &mut self,
@@ -457,8 +509,9 @@ impl Comm {
     ) -> Result<Option<Unbound>, String> {
         let bare = call.bare();
         let of_choice = (self.dims().cloned(), self.levels(algorithm));
-        let counts = || self.number_of_counts();
-        let key = PlanKey::of(call, algorithm, call.message_element_size(), counts, of_choice);
+        // Those of a step's own are of the call that it is a step of.
+        let number = self.step_fingerprint.is_none().then(|| self.port.number_of_counts());
+        let key = PlanKey::of(call, algorithm, call.message_element_size(), number, of_choice);
         match key {
             Some(key) if self.work.plans.find(&key) => Ok(None),
             key => self.unbound(key, &bare, algorithm).map(Some),

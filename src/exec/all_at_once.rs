@@ -6,7 +6,7 @@
 //! are joined, then pairs of neighbours .. A reduce-scatter combines in that order, too.
 
 use super::Workspace;
-use super::call::{Buffers, Call, Moved, Partition, RawBuffers, Slices};
+use super::call::{Buffers, Call, Partition, RawBuffers, Slices};
 use super::kernel::{Kernel, OperandTree};
 use crate::element::Element;
 #[allow(unused_imports)] // For the documentation.
@@ -15,151 +15,140 @@ use crate::op::{Operator, is_disturbed};
 use crate::schedule::Operation;
 use crate::shared::{Guard, Port, StartedCall, Stop, copy_few};
 
+/// A barrier, or an all-reduce of two ranks at most. `between` runs when the rank has shown what
+/// the others need, before it looks at anybody.
 // Unoptimised it would fill its callers' frames.
 #[cfg_attr(debug_assertions, inline(never))]
 #[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn run<'a, T: Element, O: Operator<T>>(
+pub(super) fn run<'a, T: Element, O: Operator<T>, R>(
     port: &mut Port,
-    _: &mut Workspace,
     begun: StartedCall,
     call: Call<'a, Slices<'a, T, O>>,
-) -> Result<(), Stop> {
+    between: impl FnOnce() -> R,
+) -> Result<R, Stop> {
     let operation = call.operation();
     let Slices { buffers, op, .. } = call.into_slices();
     match (operation, buffers) {
-        (Operation::Barrier, _) => disseminate(port, begun),
+        (Operation::Barrier, _) => disseminate(port, begun, between),
         (Operation::AllReduce, Buffers::InPlace(_)) if port.size() == 1 => {
             port.log_call(begun);
-            Ok(())
+            Ok(between())
         }
-        (Operation::AllReduce, Buffers::InPlace(buf)) => all_reduce_pair(port, begun, buf, op),
+        (Operation::AllReduce, Buffers::InPlace(buf)) => {
+            all_reduce_pair(port, begun, buf, op, between)
+        }
         (operation, _) => unreachable!("no {operation} at the gates"),
     }
 }
 
-/// The calls that move.
+/// [`run`] of a call on memory: one that moves, or combines among more than two ranks.
 #[cfg_attr(debug_assertions, inline(never))]
 #[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn run_moving(
-    port: &mut Port,
-    begun: StartedCall,
-    call: &Call<'_, Moved<'_>>,
-) -> Result<(), Stop> {
-    let Moved { input, output, .. } = call.moved();
-    let (rank, p, n, size) = (port.rank(), port.size(), call.unit(), call.element_bytes());
-    match call.operation() {
-        Operation::AllGather => exchange(port, begun, (input, n), 0, (output, n), size),
-        Operation::AllToAll | Operation::AllToAllInPlace => {
-            exchange(port, begun, (input, p * n), rank * n, (output, n), size)
-        }
-        operation => unreachable!("no {operation} at the gates"),
-    }
-}
-
-/// The calls that combine, among more than two ranks: everybody shows its vector, or its blocks, to
-/// everybody, and combines all of them itself, those of a reduce-scatter without the blocks that
-/// are not its own. A scan's are those of the ranks before it, and its own if it is inclusive.
-///
-/// A scan combines as the hypercube's does (`SCAN-HCUBE`): aligned blocks of powers of two, from
-/// the right. That is the tree of [`by_levels`](crate::order::by_levels).
-pub(crate) fn run_among(
-    port: &mut Port,
-    work: &mut Workspace,
-    begun: StartedCall,
-    call: &Call<'_, RawBuffers<'_>>,
-) -> Result<(), Stop> {
-    use Operation::*;
-    let &RawBuffers { ref kernel, input, output, .. } = call.memory();
-    let (operation, rank, p, n) = (call.operation(), port.rank(), port.size(), call.unit());
-    // The elements that are shown; those before the own ones, and the own ones.
-    let (from, all, before, own) = match operation {
-        AllReduce | Scan | ExclusiveScan => (output.cast_const(), n, 0, n),
-        ReduceScatter => {
-            let own = match call.cut() {
-                Partition::Varied(counts) => counts[rank],
-                _ => n,
-            };
-            (input, call.elements_before(p), call.elements_before(rank), own)
-        }
-        operation => unreachable!("{operation} combines nothing"),
-    };
-    assert!(before + own <= all, "the own block is one of all");
-    let tree = match operation {
-        Scan => OperandTree::levels(rank + 1),
-        ExclusiveScan => OperandTree::levels(rank),
-        _ => OperandTree::doubling(p),
-    };
-    // A panic in the operator ends the run.
-    let guard = Guard::new(port);
-    let (shown, size) = ((from, all), kernel.size());
-    show(guard.port, begun, shown, size);
-    look(guard.port, &mut work.addresses, shown, size, before * size)?;
-    // SAFETY: `output` is the call's, and fits what is its own, which is within what it shows. The
-    // peers show as many elements of the same type as we do (fingerprint and length agree), until
-    // we show something again. The identity is the call's.
-    unsafe {
-        if operation == ExclusiveScan && rank == 0 {
-            if !input.is_null() {
-                kernel.fill(output, input, n);
-            }
-        } else {
-            combine_all(work, kernel, (output, own), (tree, p));
-        }
-    }
-    guard.disarm();
-    Ok(())
-}
-
-/// An all-reduce in the order of [`by_levels`](crate::order::by_levels)'s tree, of elements aligned
-/// to 8 at most. `between` runs when the rank's vector is shown, before it looks at anybody: peers
-/// need nothing else from it.
-#[inline]
-pub(crate) fn run_around<R>(
+pub(super) fn run_on_memory<R>(
     port: &mut Port,
     work: &mut Workspace,
     begun: StartedCall,
     call: &Call<'_, RawBuffers<'_>>,
     between: impl FnOnce() -> R,
 ) -> Result<R, Stop> {
-    let &RawBuffers { ref kernel, output, .. } = call.memory();
-    let (p, n, size) = (port.size(), call.unit(), kernel.size());
-    let guard = Guard::around_user_code(port);
-    show(guard.port, begun, (output, n), size);
+    match call.operation() {
+        Operation::AllGather | Operation::AllToAll | Operation::AllToAllInPlace => {
+            exchange(port, begun, call, between)
+        }
+        _ => combine_shown(port, work, begun, call, between),
+    }
+}
+
+/// The calls that combine: everybody shows its vector, or its blocks, to everybody, and combines
+/// all of them itself, those of a reduce-scatter without the blocks that are not its own. A scan's
+/// are those of the ranks before it, and its own if it is inclusive.
+///
+/// A scan combines as the hypercube's does (`SCAN-HCUBE`): aligned blocks of powers of two, from
+/// the right. That is the tree of [`by_levels`](crate::order::by_levels), and that of fixed order.
+#[inline]
+fn combine_shown<R>(
+    port: &mut Port,
+    work: &mut Workspace,
+    begun: StartedCall,
+    call: &Call<'_, RawBuffers<'_>>,
+    between: impl FnOnce() -> R,
+) -> Result<R, Stop> {
+    use Operation::*;
+    let &RawBuffers { ref kernel, input, output, .. } = call.memory();
+    let (operation, rank, p, n) = (call.operation(), port.rank(), port.size(), call.unit());
+    // The elements that are shown, and of them the own ones.
+    let (from, all, own) = match operation {
+        AllReduce | Scan | ExclusiveScan => (output.cast_const(), n, 0..n),
+        ReduceScatter => (input, call.cut().total(p), call.cut().block(rank)),
+        operation => unreachable!("{operation} combines nothing"),
+    };
+    assert!(own.end <= all, "the own block is one of all");
+    let tree = match operation {
+        Scan => OperandTree::levels(rank + 1),
+        ExclusiveScan => OperandTree::levels(rank),
+        _ if call.is_in_order() => OperandTree::levels(p),
+        _ => OperandTree::doubling(p),
+    };
+    // A panic in the operator, or in between, ends the run.
+    let guard = match call.is_in_order() {
+        true => Guard::around_user_code(port),
+        false => Guard::new(port),
+    };
+    let (shown, size) = ((from, all), kernel.size());
+    show(guard.port, begun, shown, size);
     let result = between();
-    look(guard.port, &mut work.addresses, (output, n), size, 0)?;
-    // SAFETY: as in `run_among`; the caller has looked at the alignment.
-    unsafe { combine_all(work, kernel, (output, n), (OperandTree::levels(p), p)) };
+    look(guard.port, &mut work.addresses, shown, size, own.start * size)?;
+    // SAFETY: `output` is the call's, and fits what is its own, which is within what it shows. The
+    // peers show as many elements of the same type as we do (fingerprint and length agree), until
+    // we show something again. The identity is the call's. A foreign operator's elements are
+    // aligned to 8 at most (the route).
+    unsafe {
+        if operation == ExclusiveScan && rank == 0 {
+            if !input.is_null() {
+                kernel.fill(output, input, n);
+            }
+        } else {
+            combine_all(work, kernel, (output, own.len()), (tree, p));
+        }
+    }
     guard.disarm();
     Ok(result)
 }
 
 /// Every rank shows that it has come, and looks for all others.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn disseminate(port: &mut Port, begun: StartedCall) -> Result<(), Stop> {
+fn disseminate<R>(
+    port: &mut Port,
+    begun: StartedCall,
+    between: impl FnOnce() -> R,
+) -> Result<R, Stop> {
     let (rank, p) = (port.rank(), port.size());
     port.show_all(0, 1, |_| ());
     port.log_call(begun);
+    let result = between();
     if p == 2 {
-        return port.look(1 - rank, 0, 1, |_| ());
+        port.look(1 - rank, 0, 1, |_| ())?;
+        return Ok(result);
     }
     for distance in 1..p {
         let peer = rank + distance;
         port.look(if peer < p { peer } else { peer - p }, 0, 1, |_| ())?;
     }
     port.looked_at_all();
-    Ok(())
+    Ok(result)
 }
 
-/// Two ranks show their vectors to each other, and each combines both: what [`run_among`] does, but
-/// known to the compiler. (By it 8 bytes take 559 instructions instead of 156, 64 bytes 685 instead
+/// Two ranks show their vectors to each other, and each combines both: what [`combine_shown`] does,
+/// but known to the compiler. (By it 8 bytes take 559 instructions instead of 156, 64 bytes 685 instead
 /// of 192, `tools/instructions all-reduce-8 all-reduce-64`, and 79 ns instead of 63 near.)
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn all_reduce_pair<T: Element, O: Operator<T>>(
+fn all_reduce_pair<T: Element, O: Operator<T>, R>(
     port: &mut Port,
     begun: StartedCall,
     buf: &mut [T],
     op: &O,
-) -> Result<(), Stop> {
+    between: impl FnOnce() -> R,
+) -> Result<R, Stop> {
     let rank = port.rank();
     // Nobody reaches our memory; but a panic in the operator ends the run.
     let guard = Guard::new(port);
@@ -168,6 +157,7 @@ fn all_reduce_pair<T: Element, O: Operator<T>>(
         unsafe { put(buf, body) }
     });
     guard.port.log_call(begun);
+    let result = between();
     guard.port.look(
         1 - rank,
         buf.len(),
@@ -180,7 +170,7 @@ fn all_reduce_pair<T: Element, O: Operator<T>>(
         },
     )?;
     guard.disarm();
-    Ok(())
+    Ok(result)
 }
 
 /// [`copy_few`], in one body for all lengths of a payload.
@@ -227,73 +217,93 @@ fn look(
     Ok(())
 }
 
-/// Every rank shows `len` elements of `size` bytes at `from`; the `n` from element `first` on of
-/// each rank's go to `to`, in rank order. An all-gather takes all, an all-to-all the own block of
-/// each. They are the call's; the own ones may be where they belong.
+/// The calls that move: every rank shows its input, and takes from each rank's the block that is for
+/// it, in rank order: of an all-gather all, of an all-to-all the own one. The own block may be where
+/// it belongs.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn exchange(
+fn exchange<R>(
     port: &mut Port,
     begun: StartedCall,
-    (from, len): (*const u8, usize),
-    first: usize,
-    (to, n): (*mut u8, usize),
-    size: usize,
-) -> Result<(), Stop> {
-    let (rank, p) = (port.rank(), port.size());
-    let (skipped, bytes) = (first * size, n * size);
+    call: &Call<'_, RawBuffers<'_>>,
+    between: impl FnOnce() -> R,
+) -> Result<R, Stop> {
+    let &RawBuffers { ref kernel, input, output, .. } = call.memory();
+    let (rank, p, size, cut) = (port.rank(), port.size(), kernel.size(), call.cut());
+    // The blocks that each rank shows, and which of them is taken.
+    let (blocks, taken) = match call.operation() {
+        Operation::AllGather => (1, 0),
+        _ => (p, rank),
+    };
     let guard = Guard::new(port);
+    let len = blocks * cut.len_of(rank);
     guard.port.show_all(
         len,
         size,
         #[cfg_attr(not(debug_assertions), inline(always))]
         |body| {
             // SAFETY: there is room for so many bytes, which are no memory of ours.
-            unsafe { copy_few(body, from, len * size) }
+            unsafe { copy_few(body, input, len * size) }
         },
     );
     guard.port.log_call(begun);
-    let (own, mine) = (from.wrapping_add(skipped), to.wrapping_add(rank * bytes));
-    if !std::ptr::eq(own, mine) {
-        // SAFETY: the call's, of which input and output do not overlap elsewhere.
-        unsafe { copy_few(mine, own, bytes) };
-    }
-    let shown = ShownElements { len, size, skipped };
+    let result = between();
+    let shown = ShownPayload { cut, blocks, taken, size };
     if p == 2 {
-        shown.get(guard.port, 1 - rank, (to, bytes))?;
+        let peer = 1 - rank;
+        let (own, other) = (cut.len_of(rank) * size, cut.len_of(peer) * size);
+        let (mine, its) = if rank == 0 { (0, own) } else { (other, 0) };
+        shown.keep(rank, input, output.wrapping_add(mine));
+        shown.get(guard.port, peer, output.wrapping_add(its))?;
     } else {
-        for peer in (0..p).filter(|&peer| peer != rank) {
-            shown.get(guard.port, peer, (to, bytes))?;
+        let mut to = output;
+        for peer in 0..p {
+            match peer == rank {
+                true => shown.keep(rank, input, to),
+                false => shown.get(guard.port, peer, to)?,
+            }
+            to = to.wrapping_add(cut.len_of(peer) * size);
         }
         guard.port.looked_at_all();
     }
     guard.disarm();
-    Ok(())
+    Ok(result)
 }
 
-/// The elements that everybody shows in an [`exchange`]: so many elements, of so many bytes; not of
-/// those that are skipped.
+/// What each rank shows in an [`exchange`]: so many blocks, of which one is taken.
 #[derive(Clone, Copy)]
-struct ShownElements {
-    len: usize,
+struct ShownPayload<'a> {
+    cut: Partition<'a>,
+    blocks: usize,
+    taken: usize,
     size: usize,
-    skipped: usize,
 }
 
-impl ShownElements {
-    /// Copies a block of so many bytes that `peer` shows to its place in `to`.
+impl ShownPayload<'_> {
+    /// Copies the own block, of those at `from`, to `to`, unless it is there.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn get(self, port: &mut Port, peer: usize, (to, bytes): (*mut u8, usize)) -> Result<(), Stop> {
-        let ShownElements { len, size, skipped } = self;
+    fn keep(self, rank: usize, from: *const u8, to: *mut u8) {
+        let bytes = self.cut.len_of(rank) * self.size;
+        let own = from.wrapping_add(self.taken * bytes);
+        if !std::ptr::eq(own, to) {
+            // SAFETY: the call's, of which input and output do not overlap elsewhere.
+            unsafe { copy_few(to, own, bytes) };
+        }
+    }
+
+    /// Copies the block that is taken from `peer` to `to`.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn get(self, port: &mut Port, peer: usize, to: *mut u8) -> Result<(), Stop> {
+        let ShownPayload { cut, blocks, taken, size } = self;
+        let (n, bytes) = (cut.len_of(peer), cut.len_of(peer) * size);
         port.look(
             peer,
-            len,
+            blocks * n,
             size,
             #[cfg_attr(not(debug_assertions), inline(always))]
             |body| {
-                let block = body.wrapping_add(skipped);
-                // SAFETY: the peer shows as many elements of the same type as we do
+                // SAFETY: the peer shows as many elements of the same type as we expect
                 // (fingerprint and length agree) until we show something again.
-                unsafe { copy_few(to.wrapping_add(peer * bytes), block, bytes) }
+                unsafe { copy_few(to, body.wrapping_add(taken * bytes), bytes) }
             },
         )
     }

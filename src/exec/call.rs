@@ -1,11 +1,11 @@
 //! A collective call: one type, from the public method to the executor.
 
 use super::board::{self, OnBoards, direct_move, direct_reduce};
-use super::kernel::{Kernel, Loops};
+use super::kernel::Kernel;
 use crate::element::Element;
 use crate::op::Operator;
 use crate::schedule::{Algorithm, Builders, Operation, Share};
-use crate::shared::{CallParams, CallTransport, Digest, Fingerprint, Port, Signature};
+use crate::shared::{CallParams, CallTransport, CountFacts, Digest, Fingerprint, Port, Signature};
 use crate::tuning::{Candidate, LevelModel};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -32,11 +32,71 @@ pub enum Partition<'a> {
     },
 }
 
-impl Partition<'_> {
+impl<'a> Partition<'a> {
     /// Whether block lengths differ from rank to rank.
     #[inline(always)]
     pub(crate) fn is_varied(self) -> bool {
         matches!(self, Partition::Varied(_) | Partition::Pairs { .. })
+    }
+
+    /// Elements of rank `rank`'s block.
+    #[inline(always)]
+    pub(super) fn len_of(self, rank: usize) -> usize {
+        match self {
+            Partition::Vector(n) | Partition::Equal(n) => n,
+            Partition::Varied(counts) | Partition::Pairs { send: counts, .. } => counts[rank],
+        }
+    }
+
+    /// Where rank `rank`'s block is in a buffer that has a block for every rank.
+    #[inline(always)]
+    pub(super) fn block(self, rank: usize) -> Range<usize> {
+        let start = self.total(rank);
+        start..start.wrapping_add(self.len_of(rank))
+    }
+
+    /// Elements of the first `p` blocks.
+    #[inline(always)]
+    pub(super) fn total(self, p: usize) -> usize {
+        match self {
+            // Wrapping: lengths are checked by the functions that have the buffer, and elements of
+            // no size may be as many as can be counted.
+            Partition::Vector(n) | Partition::Equal(n) => n.wrapping_mul(p),
+            Partition::Varied(counts) | Partition::Pairs { send: counts, .. } => {
+                match (p, counts) {
+                    // The most frequent cases, without a loop.
+                    (0, _) => 0,
+                    (1, &[first, ..]) => first,
+                    _ => counts[..p].iter().sum(),
+                }
+            }
+        }
+    }
+
+    /// The address of the counts, to be shown to peers; null for equal blocks.
+    pub(super) fn shown(self) -> *mut u8 {
+        match self {
+            Partition::Vector(_) | Partition::Equal(_) => std::ptr::null_mut(),
+            Partition::Varied(counts) | Partition::Pairs { send: counts, .. } => {
+                counts.as_ptr().cast_mut().cast()
+            }
+        }
+    }
+
+    /// The cut of a peer that shows its counts at `at`. Ranks compare only a digest of counts, so
+    /// addresses come from the counts of the rank that has the memory.
+    ///
+    /// # Safety
+    /// If the blocks vary, `at` is what a rank of as many peers has [shown](Partition::shown), valid
+    /// for reads for as long as the result is used.
+    pub(super) unsafe fn of_peer(self, at: *mut u8, p: usize) -> Partition<'a> {
+        match self {
+            Partition::Vector(_) | Partition::Equal(_) => self,
+            Partition::Varied(_) | Partition::Pairs { .. } => {
+                // SAFETY: by the contract.
+                Partition::Varied(unsafe { std::slice::from_raw_parts(at.cast(), p) })
+            }
+        }
     }
 }
 
@@ -50,11 +110,18 @@ pub(crate) enum Buffers<'a, T> {
     Within(&'a mut [T], Range<usize>),
 }
 
-/// A collective call. `D` is the data: none, where a call is only told of; slices
-/// of one element type, and its operator ([`Slices`]); or memory behind a kernel
-/// ([`RawBuffers`]), for code that is not generic over either.
+/// A collective call. `D` is the data: none, where a call is only told of; slices of one element
+/// type, and its operator ([`Slices`]); or memory behind a kernel ([`RawBuffers`]), for code that
+/// is not generic over either.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a, D = ()> {
+    facts: Facts<'a>,
+    data: D,
+}
+
+/// What a call says beside its data.
+#[derive(Clone, Copy)]
+struct Facts<'a> {
     operation: Operation,
     code: &'static OperationCode,
     sig: &'static Signature,
@@ -62,12 +129,17 @@ pub(crate) struct Call<'a, D = ()> {
     root: usize,
     shift: usize,
     cut: Partition<'a>,
+    /// Elements of the vector or of a block; of blocks of different lengths, of the longest.
+    unit: usize,
     /// The length that goes into the fingerprint, in elements.
     len: usize,
+    /// The digest of counts that all ranks know, if they go by their number.
+    digest: Digest,
     commutative: bool,
-    /// The operator, if it is one of the library's on numbers.
+    /// Whether operands are combined in the order of `Order::Fixed`.
+    fixed_order: bool,
+    /// Whether the operator is one of the library's on numbers.
     built_in: bool,
-    data: D,
 }
 
 /// Typed data: see [`Call`].
@@ -84,20 +156,12 @@ pub(crate) struct Slices<'a, T, O> {
 /// exclusive for writes, until it is over. Input and output do not overlap, but a gather's input
 /// may be where it belongs in the output. The input of an exclusive scan is the identity, or null;
 /// of other operations in place it is the output, or not looked at.
+#[derive(Clone, Copy)]
 pub(crate) struct RawBuffers<'a> {
     pub(crate) kernel: Kernel<'a>,
     pub(crate) input: *const u8,
     pub(crate) output: *mut u8,
     pub(super) _buffers: PhantomData<&'a mut [u8]>,
-}
-
-/// The memory of a call that moves elements of its signature's type: see [`Call`]. It promises the
-/// same as [`RawBuffers`].
-#[derive(Clone, Copy)]
-pub(crate) struct Moved<'a> {
-    pub(super) input: *const u8,
-    pub(super) output: *mut u8,
-    _buffers: PhantomData<&'a mut [u8]>,
 }
 
 impl RawBuffers<'_> {
@@ -132,7 +196,7 @@ pub(crate) struct OperationCode {
 macro_rules! codes {
     ($($operation:ident $on_boards:path;)+) => {
         impl OperationCode {
-            /// That of an operation, of which the compiler knows which it is.
+            /// The code of an operation that is known at compile time.
             #[inline(always)]
             fn of(operation: Operation) -> &'static Self {
                 match operation {
@@ -193,13 +257,13 @@ impl<'a> Call<'a> {
         at: &'static Location<'static>,
         cut: Partition<'a>,
     ) -> Self {
-        let len = match cut {
-            Partition::Vector(n) | Partition::Equal(n) => n,
-            Partition::Varied(counts) => counts.iter().sum(),
+        let (unit, len) = match cut {
+            Partition::Vector(n) | Partition::Equal(n) => (n, n),
+            Partition::Varied(counts) => (longest(counts), counts.iter().sum()),
             // Lengths differ from rank to rank; each message is checked.
-            Partition::Pairs { .. } => 0,
+            Partition::Pairs { .. } => (0, 0),
         };
-        Call {
+        let facts = Facts {
             operation,
             code: OperationCode::of(operation),
             sig,
@@ -207,26 +271,27 @@ impl<'a> Call<'a> {
             root: 0,
             shift: 0,
             cut,
+            unit,
             len,
+            digest: Digest::NONE,
             commutative: true,
+            fixed_order: false,
             built_in: false,
-            data: (),
-        }
+        };
+        Call { facts, data: () }
     }
 
-    /// A call without data, of blocks of `counts` elements, `total` together.
+    /// A call without data, of blocks of `counts` elements, of which the facts are known.
     #[inline(always)]
     pub(crate) fn of_counts(
         operation: Operation,
         sig: &'static Signature,
         at: &'static Location<'static>,
-        counts: &'a [usize],
-        total: usize,
+        (counts, facts): (&'a [usize], CountFacts),
     ) -> Self {
-        Call {
-            cut: Partition::Varied(counts),
-            ..Call::new(operation, sig, at, Partition::Equal(total))
-        }
+        let mut call = Call::new(operation, sig, at, Partition::Equal(facts.longest));
+        call.facts.cut = Partition::Varied(counts);
+        call.counted(facts)
     }
 
     /// That moves elements.
@@ -242,31 +307,19 @@ impl<'a> Call<'a> {
     /// That combines elements by `op`.
     #[inline(always)]
     pub(crate) fn combining<T: Element, O: Operator<T>>(
-        mut self,
+        self,
         buffers: Buffers<'a, T>,
         op: &'a O,
     ) -> Call<'a, Slices<'a, T, O>> {
-        self.commutative = O::COMMUTATIVE;
-        self.built_in = O::ORIGIN.is_library();
-        self.with(Slices { buffers, op, identity: None, kernel: Kernel::combiner::<T, O> })
+        let this = self.combining_memory(O::COMMUTATIVE, O::ORIGIN.is_library());
+        this.with(Slices { buffers, op, identity: None, kernel: Kernel::combiner::<T, O> })
     }
 
     /// That combines, on memory.
-    pub(crate) fn combining_memory(self, commutative: bool, built_in: bool) -> Self {
-        Call { commutative, built_in, ..self }
-    }
-
-    /// That moves elements of the signature's type.
-    ///
-    /// # Safety
-    /// The promise of [`RawBuffers`].
     #[inline(always)]
-    pub(crate) unsafe fn moving_memory(
-        self,
-        input: *const u8,
-        output: *mut u8,
-    ) -> Call<'a, Moved<'a>> {
-        self.with(Moved { input, output, _buffers: PhantomData })
+    pub(crate) fn combining_memory(mut self, commutative: bool, built_in: bool) -> Self {
+        (self.facts.commutative, self.facts.built_in) = (commutative, built_in);
+        self
     }
 
     /// The call with elements that a kernel combines or moves, in memory that only has addresses.
@@ -291,143 +344,150 @@ fn longest(counts: &[usize]) -> usize {
 }
 
 impl<'a, D> Call<'a, D> {
-    /// Under the name that it has in fixed order.
+    /// In fixed order, under the name that it has there.
     #[inline(always)]
-    pub(crate) fn in_order(self) -> Self {
-        Call { sig: self.sig.in_order.unwrap_or(self.sig), ..self }
+    pub(crate) fn in_order(mut self) -> Self {
+        self.facts.sig = self.facts.sig.in_order.unwrap_or(self.facts.sig);
+        self.facts.fixed_order = true;
+        self
+    }
+
+    /// With the facts of its counts.
+    #[inline(always)]
+    pub(crate) fn counted(mut self, facts: CountFacts) -> Self {
+        self.facts.unit = facts.longest;
+        (self.facts.len, self.facts.digest) = (facts.total, facts.digest);
+        self
     }
 
     #[inline(always)]
     fn with<E>(self, data: E) -> Call<'a, E> {
-        let Call { operation, code, sig, at, root, shift, cut, len, commutative, built_in, .. } =
-            self;
-        Call { operation, code, sig, at, root, shift, cut, len, commutative, built_in, data }
+        Call { facts: self.facts, data }
     }
 
     /// The call without its data.
     #[inline(always)]
     pub(crate) fn bare(&self) -> Call<'a> {
-        let &Call {
-            operation, code, sig, at, root, shift, cut, len, commutative, built_in, ..
-        } = self;
-        Call { operation, code, sig, at, root, shift, cut, len, commutative, built_in, data: () }
+        Call { facts: self.facts, data: () }
     }
 
     #[inline(always)]
-    pub(crate) fn root(self, root: usize) -> Self {
-        Call { root, ..self }
+    pub(crate) fn root(mut self, root: usize) -> Self {
+        self.facts.root = root;
+        self
     }
 
     /// By so many ranks, less than there are.
     #[inline(always)]
-    pub(crate) fn shifted(self, shift: usize) -> Self {
-        Call { shift, ..self }
+    pub(crate) fn shifted(mut self, shift: usize) -> Self {
+        self.facts.shift = shift;
+        self
     }
 
     /// With another length in the fingerprint than the cut's.
     #[inline(always)]
-    pub(crate) fn of_length(self, len: usize) -> Self {
-        Call { len, ..self }
+    pub(crate) fn of_length(mut self, len: usize) -> Self {
+        self.facts.len = len;
+        self
     }
 
     #[inline(always)]
     pub(crate) fn operation(&self) -> Operation {
-        self.operation
+        self.facts.operation
     }
 
     /// The code that only calls of its operation need.
     #[inline(always)]
     pub(crate) fn code(&self) -> &'static OperationCode {
-        self.code
+        self.facts.code
     }
 
     #[inline(always)]
     pub(crate) fn sig(&self) -> &'static Signature {
-        self.sig
+        self.facts.sig
     }
 
     #[inline(always)]
     pub(crate) fn at(&self) -> &'static Location<'static> {
-        self.at
+        self.facts.at
     }
 
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.facts.len
     }
 
     #[inline(always)]
     pub(crate) fn cut(&self) -> Partition<'a> {
-        self.cut
+        self.facts.cut
     }
 
     #[inline(always)]
     pub(crate) fn root_rank(&self) -> usize {
-        self.root
+        self.facts.root
     }
 
     #[inline(always)]
     pub(crate) fn distance(&self) -> usize {
-        self.shift
+        self.facts.shift
     }
 
     #[inline(always)]
     pub(crate) fn is_commutative(&self) -> bool {
-        self.commutative
+        self.facts.commutative
     }
 
     #[inline(always)]
     pub(crate) fn is_built_in(&self) -> bool {
-        self.built_in
+        self.facts.built_in
+    }
+
+    /// Whether operands are combined in fixed order.
+    #[inline(always)]
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.facts.fixed_order
     }
 
     /// Whether block lengths differ from rank to rank.
     #[inline(always)]
     pub(crate) fn is_varied(&self) -> bool {
-        self.cut.is_varied()
+        self.facts.cut.is_varied()
     }
 
     /// Whether nothing is to be done: a shift by 0.
     #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
-        self.operation == Operation::Shift && self.shift == 0
+        self.facts.operation == Operation::Shift && self.facts.shift == 0
     }
 
     /// Elements of the vector or of a block; of varied blocks, of the longest, if all ranks know
     /// it.
     #[inline(always)]
     pub(crate) fn unit(&self) -> usize {
-        match self.cut {
-            Partition::Vector(n) | Partition::Equal(n) => n,
-            Partition::Varied(counts) => longest(counts),
-            Partition::Pairs { .. } => 0,
-        }
+        self.facts.unit
     }
 
-    /// Elements of rank 0's block.
+    /// The digest of its counts, if these go by their number.
     #[inline(always)]
-    pub(super) fn first_block(&self) -> usize {
-        match self.cut {
-            Partition::Varied(counts) => counts.first().copied().unwrap_or(0),
-            _ => self.unit(),
-        }
+    pub(crate) fn digest(&self) -> Digest {
+        self.facts.digest
     }
 
-    /// Elements before rank `rank`'s block.
+    /// Elements that one of `p` ranks gives at most; 0 if not all ranks know.
     #[inline(always)]
-    pub(super) fn elements_before(&self, rank: usize) -> usize {
-        match self.cut {
-            Partition::Varied(counts) => counts.iter().take(rank).sum(),
-            _ => rank * self.unit(),
+    pub(crate) fn given(&self, p: usize) -> usize {
+        match self.facts.operation {
+            Operation::AllToAll | Operation::AllToAllInPlace => self.facts.unit * p,
+            _ => self.facts.unit,
         }
     }
 
     /// The root or the distance, as the fingerprint has it.
     #[inline(always)]
     pub(crate) fn parameter(&self) -> usize {
-        match self.operation {
-            operation if operation.is_rooted() => self.root,
-            Operation::Shift => self.shift,
+        match self.facts.operation {
+            operation if operation.is_rooted() => self.facts.root,
+            Operation::Shift => self.facts.shift,
             _ => Fingerprint::NO_PARAMETER,
         }
     }
@@ -440,24 +500,24 @@ impl<'a, D> Call<'a, D> {
         transport: CallTransport,
         digest: Digest,
     ) -> CallParams {
-        let own_len = match self.cut {
+        let own_len = match self.facts.cut {
             Partition::Pairs { send, .. } => Some(send.iter().sum()),
             _ => None,
         };
         let (algorithm, parameter) = (algorithm.index(), self.parameter());
-        CallParams { len: self.len, own_len, parameter, algorithm, transport, digest }
+        CallParams { len: self.facts.len, own_len, parameter, algorithm, transport, digest }
     }
 
     /// The facts that go into the fingerprint of a rank alone, which meets nobody's.
     #[inline(always)]
     pub(crate) fn params_alone(&self) -> CallParams {
-        CallParams { parameter: self.parameter(), ..CallParams::of(self.len) }
+        CallParams { parameter: self.parameter(), ..CallParams::of(self.len()) }
     }
 
     /// Elements of a buffer that holds `share`; none if that is more than can be.
     #[inline(always)]
     fn elements(&self, share: Share, is_input: bool, rank: usize, p: usize) -> Option<usize> {
-        match (share, self.cut) {
+        match (share, self.facts.cut) {
             (Share::Nothing, _) => Some(0),
             (Share::Vector, Partition::Vector(n)) | (Share::Block, Partition::Equal(n)) => Some(n),
             (Share::Blocks, Partition::Equal(n)) => n.checked_mul(p),
@@ -508,68 +568,12 @@ impl<'a> Call<'a, RawBuffers<'a>> {
     }
 }
 
-impl<'a> Call<'a, Moved<'a>> {
-    #[inline(always)]
-    pub(super) fn moved(&self) -> Moved<'a> {
-        self.data
-    }
-
-    /// Bytes of an element.
-    #[inline(always)]
-    pub(crate) fn element_bytes(&self) -> usize {
-        self.sig.element_size
-    }
-
-    /// Bytes that one of `p` ranks gives.
-    #[inline(always)]
-    pub(crate) fn given_bytes(&self, p: usize) -> usize {
-        let blocks = match self.operation {
-            Operation::AllToAll | Operation::AllToAllInPlace => p,
-            _ => 1,
-        };
-        self.unit() * blocks * self.element_bytes()
-    }
-
-    /// Loops for [`on_loops`](Call::on_loops).
-    #[inline(always)]
-    pub(crate) fn loops(&self) -> Loops {
-        Loops::none(self.sig.element_size, self.sig.element_align)
-    }
-
-    /// This call of moved elements, with a kernel of its [`loops`](Call::loops).
-    #[inline(always)]
-    pub(crate) fn on_loops(self, loops: &'a Loops) -> Call<'a, RawBuffers<'a>> {
-        // SAFETY: as was promised.
-        unsafe { self.bare().on_memory(Kernel::moving(loops), self.data.input, self.data.output) }
-    }
-}
-
 impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
     /// With the value that rank 0 gets of an exclusive scan; else it keeps its own.
     #[inline(always)]
     pub(crate) fn or(mut self, identity: Option<&'a T>) -> Self {
         self.data.identity = identity;
         self
-    }
-
-    /// Bytes that this rank gives.
-    #[inline(always)]
-    pub(crate) fn given_bytes(&self) -> usize {
-        match &self.data.buffers {
-            // The input of a scatter's root no other rank knows.
-            _ if matches!(self.operation, Operation::Scatter | Operation::ReduceScatter) => {
-                self.unit() * size_of::<T>()
-            }
-            Buffers::InPlace(buf) => size_of_val(*buf),
-            Buffers::Apart(from, _) => size_of_val(*from),
-            Buffers::Within(_, own) => own.len() * size_of::<T>(),
-        }
-    }
-
-    /// The buffers, and the operator.
-    #[inline(always)]
-    pub(crate) fn into_buffers(self) -> (Buffers<'a, T>, &'a O) {
-        (self.data.buffers, self.data.op)
     }
 
     #[inline(always)]
@@ -585,15 +589,15 @@ impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
     /// have looked.
     #[inline(always)]
     pub(crate) fn on_bytes(self, rank: usize, p: usize) -> Call<'a, RawBuffers<'a>> {
-        let is_root = self.root == rank;
-        let input = self.elements(self.operation.input(is_root), true, rank, p);
-        let output = self.elements(self.operation.output(is_root), false, rank, p);
+        let is_root = self.facts.root == rank;
+        let input = self.elements(self.operation().input(is_root), true, rank, p);
+        let output = self.elements(self.operation().output(is_root), false, rank, p);
         let call = self.bare();
         let Slices { buffers, op, identity, kernel } = self.data;
         let (from, to, has) = match buffers {
             Buffers::InPlace(buf) => {
                 let (to, len) = (buf.as_mut_ptr(), buf.len());
-                let from = match (call.operation, identity) {
+                let from = match (call.operation(), identity) {
                     (Operation::ExclusiveScan, Some(identity)) => std::ptr::from_ref(identity),
                     (Operation::ExclusiveScan, None) => std::ptr::null(),
                     _ => to.cast_const(),
@@ -608,7 +612,7 @@ impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
             }
         };
         let fits = |needs: Option<usize>, has| needs.is_some_and(|needs| needs <= has);
-        assert!(fits(input, has.0) && fits(output, has.1), "{}: short slices", call.operation);
+        assert!(fits(input, has.0) && fits(output, has.1), "{}: short slices", call.operation());
         // SAFETY: the slices have the elements that operation and cut say, of the
         // kernel's type, and are borrowed for 'a, the output exclusively.
         unsafe { call.on_memory(kernel(op), from.cast(), to.cast()) }

@@ -18,13 +18,12 @@ use crate::shared::{Guard, Port, StartedCall, Stop, copy_few};
 // Unoptimised it would fill its callers' frames.
 #[cfg_attr(debug_assertions, inline(never))]
 #[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn run<'a, T: Element, O: Operator<T>>(
+pub(super) fn run<'a, T: Element, O: Operator<T>>(
     port: &mut Port,
-    _: &mut Workspace,
     begun: StartedCall,
     call: Call<'a, Slices<'a, T, O>>,
 ) -> Result<(), Stop> {
-    let (operation, root, first) = (call.operation(), call.root_rank(), call.first_block());
+    let (operation, root, first) = (call.operation(), call.root_rank(), call.cut().len_of(0));
     let Slices { buffers, op, identity, .. } = call.into_slices();
     let rank = port.rank();
     match (operation, buffers) {
@@ -77,7 +76,7 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
 }
 
 /// The calls of a few bytes among more than two ranks.
-pub(crate) fn run_among(
+pub(super) fn run_among(
     port: &mut Port,
     work: &mut Workspace,
     begun: StartedCall,

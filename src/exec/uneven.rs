@@ -3,64 +3,16 @@
 //!
 //! | call | ranks that know the lengths |
 //! |---|---|
-//! | all-gather | all know all; only for few bytes |
 //! | all-to-all | the sender and the receiver of each block; compared by the receiver |
 //! | collected into a `Vec` | the sender |
 //! | owned values | the sender; they are never copied to a gate, so that each has one owner |
 
-use super::all_at_once::{copy, get, put};
 use super::kernel::{copy as copy_bytes, stream};
 use super::{Scratch, Workspace, board};
 use crate::element::Element;
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::shared::{Guard, OwnBlocks, Port, ShownBlocks, Span, StartedCall, Stop, copy_few};
-
-/// Every rank's `mine` goes into everybody's `all`; rank `r`'s has `counts[r]` elements, at most
-/// [`EAGER`] bytes.
-#[inline(always)]
-pub(crate) fn all_gather<T: Element>(
-    port: &mut Port,
-    begun: StartedCall,
-    (mine, all): (&[T], &mut [T]),
-    counts: &[usize],
-) -> Result<(), Stop> {
-    let (rank, p) = (port.rank(), port.size());
-    let guard = Guard::new(port);
-    guard.port.show_all(mine.len(), size_of::<T>(), |body| {
-        // SAFETY: there is room for `mine`.
-        unsafe { put(mine, body) }
-    });
-    guard.port.log_call(begun);
-    if let (2, &[n, _]) = (p, counts) {
-        let (first, second) = all.split_at_mut(n);
-        let (own, other) = if rank == 0 { (first, second) } else { (second, first) };
-        copy(mine, own);
-        guard.port.look(1 - rank, other.len(), size_of::<T>(), |body| {
-            // SAFETY: as below.
-            unsafe { get(body, other) }
-        })?;
-        guard.disarm();
-        return Ok(());
-    }
-    let mut rest = all;
-    for (peer, &n) in counts.iter().enumerate() {
-        let (block, after) = rest.split_at_mut(n);
-        rest = after;
-        if peer == rank {
-            copy(mine, block);
-            continue;
-        }
-        guard.port.look(peer, n, size_of::<T>(), |body| {
-            // SAFETY: the peer shows as many elements of the same type (fingerprint and length
-            // agree) until we show something again.
-            unsafe { get(body, block) }
-        })?;
-    }
-    guard.port.looked_at_all();
-    guard.disarm();
-    Ok(())
-}
 
 /// How blocks that are not few are copied.
 #[derive(Clone, Copy)]

@@ -25,7 +25,6 @@ pub(crate) struct Signature {
     pub(crate) element_name: fn() -> &'static str,
     /// Bytes of an element.
     pub(crate) element_size: usize,
-    pub(crate) element_align: usize,
     /// The operator's kind, empty where there is none: for people.
     pub(crate) operator: &'static str,
     /// The operator's type, exactly but for lifetimes: two closures are of two types, even if they
@@ -60,7 +59,6 @@ impl Signature {
             element: TypeId::of::<T>,
             element_name: std::any::type_name::<T>,
             element_size: size_of::<T>(),
-            element_align: align_of::<T>(),
             operator,
             operator_type: ConstTypeId::of::<O>(),
             operator_name: std::any::type_name::<O>,

@@ -4,10 +4,11 @@ use super::CheckedCalls;
 use super::head::CallHead;
 use super::kinds::{self, CallCut, CallKind, CallWay};
 use super::runs::{LayerCall, Runs};
+use crate::comm::arguments::CallAt;
 use crate::comm::requests::{Form, Gives, Kept, Lent};
 use crate::comm::{Choice, Comm, OpenRequest, Requests};
 use crate::element::Element;
-use crate::exec::{self, Buffers, Partition};
+use crate::exec::{self, Buffers, Kernel, Partition};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::op::Operator;
 use crate::schedule::Operation;
@@ -192,7 +193,7 @@ impl<'a> sealed::CallData<'a> for () {
         let call = exec::Call::new(Operation::AllReduce, sig, said.at, Partition::Vector(1));
         let mut nothing = [()];
         let call = call.combining(Buffers::InPlace(&mut nothing), &Nothing);
-        let call = call.on_bytes(comm.rank(), comm.size());
+        let call = call.in_order().on_bytes(comm.rank(), comm.size());
         match comm.carry_out_around(&call, work) {
             Some(done) => ((), done),
             None => comm.nothing_to_return(),
@@ -278,8 +279,19 @@ impl<'a, T: Element, I: Given<'a, T>> sealed::CallData<'a> for MovedInto<'a, T, 
         let (at, [send, recv]) = (said.at, said.counts);
         let (from, to) = (self.from.given(), self.to);
         match (K::OPERATION, K::CUT) {
-            (Operation::AllGather, CallCut::Equal) => comm.gather_to_all((sig, at), from, to),
-            (Operation::AllToAll, CallCut::Equal) => comm.exchange_blocks((sig, at), from, to),
+            (Operation::AllGather, _) | (Operation::AllToAll, CallCut::Equal) => {
+                let (kernel, sent, received) = (Kernel::mover::<T>(), from.len(), to.len());
+                let (from, to) = (from.as_ptr().cast(), to.as_mut_ptr().cast());
+                // SAFETY: slices of the signature's type. A word from everybody takes a third more
+                // instructions if the size is not known (`tools/instructions all-gather-8`).
+                unsafe {
+                    if K::OPERATION == Operation::AllGather {
+                        comm.move_blocks::<K>(said, (sig, kernel), (from, sent), (to, received));
+                    } else {
+                        comm.move_any_blocks::<K>((sig, at), kernel, (from, sent), (to, received));
+                    }
+                }
+            }
             (_, CallCut::Pairs) => comm.exchange_varied((sig, at), (from, send), (to, recv)),
             (_, CallCut::Varied) => {
                 let buffers = (from, &mut *to);
@@ -306,6 +318,51 @@ impl<'a, T: Element, I: Given<'a, T>> sealed::CallData<'a> for MovedInto<'a, T, 
 }
 
 impl Comm {
+    /// Carries out a call by which blocks go from all to all, of lengths that all ranks know.
+    ///
+    /// # Safety
+    /// Pointers and lengths are those of a `&` and a `&mut` slice of the signature's type, which is
+    /// the kernel's.
+    #[inline(always)]
+    unsafe fn move_blocks<K: CallKind>(
+        &mut self,
+        said: &CallHead<'_>,
+        (sig, kernel): (&'static Signature, Kernel<'_>),
+        (from, sent): (*const u8, usize),
+        (to, received): (*mut u8, usize),
+    ) {
+        let lengths = (sent, received);
+        let call = match K::CUT {
+            CallCut::Varied => {
+                let (counts, call) = (said.counts[0], (sig, said.at));
+                let facts = self.check_common_counts(counts, sent, kernel.size(), call);
+                let Some(facts) = facts else { return };
+                self.checked_varied::<K>(said, sig, facts, lengths)
+            }
+            _ => self.checked::<K>(said, sig, lengths),
+        };
+        let Some(call) = call else { return };
+        // SAFETY: the lengths are those of the operation's blocks.
+        self.carry_out_moving(unsafe { call.on_memory(kernel, from, to) });
+    }
+
+    /// [`move_blocks`](Comm::move_blocks) of one length, compiled once for all types.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(never)]
+    unsafe fn move_any_blocks<K: CallKind>(
+        &mut self,
+        (sig, at): CallAt,
+        kernel: Kernel<'_>,
+        from: (*const u8, usize),
+        to: (*mut u8, usize),
+    ) {
+        let said = CallHead { at, parameter: 0, counts: [&[]; 2] };
+        // SAFETY: passed on.
+        unsafe { self.move_blocks::<K>(&said, (sig, kernel), from, to) }
+    }
+
     /// Carries out a call of blocks of lengths that all ranks know.
     #[inline(always)]
     fn run_varied<'a, 'b, K: CallKind, T: Element, O: Operator<T> + 'b>(
@@ -322,12 +379,11 @@ impl Comm {
             Operation::Scatter | Operation::ReduceScatter => to.len(),
             _ => from.len(),
         };
-        let Some(facts) = self.check_common_counts::<T>(counts, own, (sig, said.at)) else {
-            return;
-        };
+        let facts = self.check_common_counts(counts, own, size_of::<T>(), (sig, said.at));
+        let Some(facts) = facts else { return };
         let lengths = (from.len(), to.len());
-        if let Some(call) = self.checked_varied::<K>(said, sig, facts.total, lengths) {
-            self.carry_out_varied((counts, facts), with(call, Buffers::Apart(from, to)));
+        if let Some(call) = self.checked_varied::<K>(said, sig, facts, lengths) {
+            self.carry_out(with(call, Buffers::Apart(from, to)));
         }
     }
 }
@@ -432,7 +488,8 @@ impl Comm {
         }
         let sig = kinds::combining::<K, T, O, { CallWay::OVERLAPPED }>();
         let call = exec::Call::new(K::OPERATION, sig, said.at, Partition::Vector(buf.len()));
-        let call = call.combining(Buffers::InPlace(buf), op).on_bytes(self.rank(), self.size());
+        let call = call.combining(Buffers::InPlace(buf), op).in_order();
+        let call = call.on_bytes(self.rank(), self.size());
         match self.carry_out_around(&call, work) {
             Some(done) => done,
             None => self.nothing_to_return(),

@@ -121,7 +121,7 @@ use super::Comm;
 use super::arguments::Checks;
 use crate::exec::{self, Partition};
 use crate::schedule::Operation;
-use crate::shared::Signature;
+use crate::shared::{CountFacts, Digest, Signature};
 use head::CallHead;
 use kinds::CallCut;
 use std::fmt;
@@ -334,7 +334,10 @@ pub(in crate::comm) trait CheckedCalls: Checks {
         }
         let call = exec::Call::new(K::OPERATION, sig, said.at, cut);
         let call = self.with_parameter(call, said.parameter)?;
-        let wanted = call.len().checked_mul(p);
+        let wanted = match K::OPERATION {
+            Operation::AllToAll => Some(from),
+            _ => call.len().checked_mul(p),
+        };
         self.fits(K::OPERATION, &call, wanted, (from, to)).then_some(call)
     }
 
@@ -344,12 +347,13 @@ pub(in crate::comm) trait CheckedCalls: Checks {
         &mut self,
         said: &CallHead<'a>,
         sig: &'static Signature,
-        total: usize,
+        facts: CountFacts,
         lengths: Lengths,
     ) -> Option<exec::Call<'a>> {
-        let call = exec::Call::of_counts(K::OPERATION, sig, said.at, said.counts[0], total);
+        let counted = (said.counts[0], facts);
+        let call = exec::Call::of_counts(K::OPERATION, sig, said.at, counted);
         let call = self.with_parameter(call, said.parameter)?;
-        self.fits(K::OPERATION, &call, Some(total), lengths).then_some(call)
+        self.fits(K::OPERATION, &call, Some(facts.total), lengths).then_some(call)
     }
 
     /// The call of any kind on buffers of these lengths, to be started.
@@ -370,7 +374,8 @@ pub(in crate::comm) trait CheckedCalls: Checks {
                     _ => from,
                 };
                 self.check_counts(send, own, sig.element_size, (sig, said.at))
-                    .and_then(|total| self.checked_varied::<K>(said, sig, total, lengths))
+                    .and_then(|_| CountFacts::of(send, Digest::NONE))
+                    .and_then(|facts| self.checked_varied::<K>(said, sig, facts, lengths))
             }
             CallCut::Pairs => {
                 self.check_pairs((sig, said.at), (from, send), (to, recv)).then(|| {

@@ -181,7 +181,6 @@ fn signed<K: CallKind, T: Element, O: Operator<T>, S: Accumulation<T, O>, const 
         &Signature {
             element_name: std::any::type_name::<T>,
             element_size: size_of::<Carried<S::Wide>>(),
-            element_align: align_of::<Carried<S::Wide>>(),
             ..kinds::combination::<K, Carried<T>, Segmented<O>, WAY>()
         }
     };

@@ -6,7 +6,7 @@ use super::scope_slots::Progress;
 use super::started_collective::Collective;
 use super::{OpenRequest, Requests};
 use crate::exec::board::started::Job;
-use crate::exec::{Call, Partition, RawBuffers, alone};
+use crate::exec::{Call, Partition, RawBuffers};
 use crate::shared::{CallParams, CallTransport, Digest, Owed, StartedCall, Stop};
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -124,10 +124,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     /// The call `begun` of one rank.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn run_alone(&mut self, begun: StartedCall, call: &Call<'_, RawBuffers<'_>>) {
-        let comm = &mut *self.comm;
-        if let Err(stop) = alone::run(&mut comm.port, &mut comm.work, begun, call) {
-            self.fail(None, stop);
-        }
+        self.comm.run_alone(begun, call);
     }
 
     /// Whether the communicator has one rank.

@@ -62,10 +62,10 @@ fn from_everybody(
 /// See [`OnBoards`](super::OnBoards).
 pub(in crate::exec) unsafe fn all_gather(call: &mut Access<'_>) -> Result<(), Stop> {
     let RawBuffers { input, output, .. } = *call.call.memory();
-    let (input, parts) = (input.cast_mut(), call.parts());
-    let own = parts.range(call.work.rank).len();
+    let (input, cut) = (input.cast_mut(), call.call.cut());
+    let own = cut.len_of(call.work.rank);
     from_everybody(call, (input, input, own), |work, port, peer, (from, _, len)| {
-        let to = parts.range(peer);
+        let to = cut.block(peer);
         if len != to.len() {
             return Err(port.unequal(peer, to.len(), len));
         }
@@ -163,12 +163,12 @@ fn with_root(
     buf: *mut u8,
     block: impl FnOnce(&Work<'_>, *mut u8, usize),
 ) -> Result<(), Stop> {
-    let (parts, root) = (call.parts(), call.call.root_rank());
+    let (cut, root) = (call.call.cut(), call.call.root_rank());
     let Access { port, begun, work, .. } = call;
     let (rank, p) = (work.rank, work.p);
-    let own = parts.range(rank);
+    let own = cut.block(rank);
     if rank == root {
-        port.show_alone(buf, parts.shown(), parts.total(p));
+        port.show_alone(buf, cut.shown(), cut.total(p));
         port.log_call(*begun);
         block(work, work.at(buf, own.start), own.len());
         // In this order: two ranks that both take themselves for the root then
@@ -177,10 +177,10 @@ fn with_root(
         port.finish();
     } else {
         port.log_call(*begun);
-        let shown = port.notice_alone(root, Some(parts.total(p)))?;
+        let shown = port.notice_alone(root, Some(cut.total(p)))?;
         // SAFETY: the root is in the same call (fingerprint), shows its counts
         // if we have some, and keeps them until all have finished.
-        let there = unsafe { parts.of_peer(shown.b) }.range(rank);
+        let there = unsafe { cut.of_peer(shown.b, p) }.block(rank);
         if there.len() != own.len() {
             return Err(port.unequal(root, own.len(), there.len()));
         }

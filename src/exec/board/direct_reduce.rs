@@ -65,8 +65,8 @@ pub(in crate::exec) unsafe fn reduce(call: &mut Access<'_>) -> Result<(), Stop> 
 /// # Safety
 /// See [`OnBoards`](super::OnBoards).
 pub(in crate::exec) unsafe fn reduce_scatter(call: &mut Access<'_>) -> Result<(), Stop> {
-    let parts = call.parts();
-    let (len, part) = (parts.total(call.work.p), parts.range(call.work.rank));
+    let cut = call.call.cut();
+    let (len, part) = (cut.total(call.work.p), cut.block(call.work.rank));
     let RawBuffers { input, output, .. } = *call.call.memory();
     call.meet(input.cast_mut(), len)?;
     let Access { work, all, .. } = &*call;

@@ -64,66 +64,6 @@ pub(super) fn blocks(range: Range<usize>, size: usize) -> impl Iterator<Item = R
     range.clone().step_by(step).map(move |i| i..i.saturating_add(step).min(range.end))
 }
 
-/// How a buffer that has a block for every rank is cut.
-#[derive(Clone, Copy)]
-enum DirectParts<'a> {
-    /// Blocks of so many elements each.
-    Equal(usize),
-    /// Block `r` has `counts[r]` elements.
-    Varied(&'a [usize]),
-}
-
-impl<'a> DirectParts<'a> {
-    /// Where rank `rank`'s block is.
-    fn range(&self, rank: usize) -> Range<usize> {
-        match *self {
-            // Wrapping: lengths are checked by the functions that have the buffer, and
-            // elements of no size may be as many as can be counted.
-            DirectParts::Equal(n) => {
-                let start = n.wrapping_mul(rank);
-                start..start.wrapping_add(n)
-            }
-            DirectParts::Varied(counts) => {
-                let start = counts[..rank].iter().sum();
-                start..start + counts[rank]
-            }
-        }
-    }
-
-    /// Elements of all `p` blocks.
-    fn total(&self, p: usize) -> usize {
-        match *self {
-            DirectParts::Equal(n) => n.wrapping_mul(p),
-            DirectParts::Varied(counts) => counts.iter().sum(),
-        }
-    }
-
-    /// The address of the counts, to be shown to peers; none for equal blocks.
-    fn shown(&self) -> *mut u8 {
-        match *self {
-            DirectParts::Equal(_) => std::ptr::null_mut(),
-            DirectParts::Varied(counts) => counts.as_ptr().cast_mut().cast(),
-        }
-    }
-
-    /// The peer's own partition, from the counts that it shows at `at`. Ranks compare only a digest
-    /// of counts, so addresses come from the peer's counts, not from ours.
-    ///
-    /// # Safety
-    /// If the blocks vary, `at` is another rank's [`shown`](DirectParts::shown) of the
-    /// same number of ranks, valid for reads for as long as the result is used.
-    unsafe fn of_peer(&self, at: *mut u8) -> DirectParts<'a> {
-        match *self {
-            DirectParts::Equal(_) => *self,
-            DirectParts::Varied(counts) => {
-                // SAFETY: by the contract.
-                let theirs = unsafe { std::slice::from_raw_parts(at.cast(), counts.len()) };
-                DirectParts::Varied(theirs)
-            }
-        }
-    }
-}
-
 /// The state that a call has at hand.
 pub(super) struct Access<'a> {
     port: &'a mut Port,
@@ -135,7 +75,20 @@ pub(super) struct Access<'a> {
     work: Work<'a>,
 }
 
-pub(crate) fn run(
+pub(crate) fn run<R>(
+    port: &mut Port,
+    work: &mut Workspace,
+    begun: StartedCall,
+    call: &Call<'_, RawBuffers<'_>>,
+    between: impl FnOnce() -> R,
+) -> Result<R, Stop> {
+    match call.is_in_order() {
+        true => ordered::run(port, work, begun, call, between),
+        false => run_direct(port, work, begun, call).map(|()| between()),
+    }
+}
+
+fn run_direct(
     port: &mut Port,
     work: &mut Workspace,
     begun: StartedCall,
@@ -204,16 +157,6 @@ impl<'a> Access<'a> {
         match self.call.cut() {
             Partition::Vector(n) | Partition::Equal(n) => n,
             Partition::Varied(_) | Partition::Pairs { .. } => 0,
-        }
-    }
-
-    /// The blocks of the buffer that has one for every rank.
-    fn parts(&self) -> DirectParts<'a> {
-        match self.call.cut() {
-            Partition::Vector(_) => DirectParts::Equal(0),
-            Partition::Equal(m) => DirectParts::Equal(m),
-            Partition::Varied(counts) => DirectParts::Varied(counts),
-            Partition::Pairs { .. } => unreachable!("pairs are for the all-to-all"),
         }
     }
 

@@ -6,7 +6,7 @@
 //! the length, the chunks or the blocks.
 
 use super::super::kernel::OperandTree;
-use super::{BLOCK, Call, DirectParts, Kernel, Partition, RawBuffers, Workspace, blocks};
+use super::{BLOCK, Call, Kernel, RawBuffers, Workspace, blocks};
 use crate::dist::chunk;
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::order::by_levels;
@@ -50,23 +50,18 @@ pub(crate) fn run<R>(
     let (rank, p) = (port.rank(), port.size());
     let slots = work.scratch.reserve(scratch(kernel, p), kernel.align());
     let own = Desk { all: &mut work.addresses, slots };
-    let (parts, len) = match call.cut() {
-        Partition::Vector(n) => (DirectParts::Equal(0), n),
-        Partition::Equal(m) => (DirectParts::Equal(m), m * p),
-        Partition::Varied(counts) => (DirectParts::Varied(counts), call.len()),
-        Partition::Pairs { .. } => unreachable!("pairs are for the all-to-all"),
-    };
+    let (cut, n) = (call.cut(), call.unit());
     // SAFETY: the call's promise; the scratch memory is this communicator's own.
     unsafe {
         match call.operation() {
-            Operation::AllReduce => all_reduce(port, output, len, kernel, own, meanwhile),
+            Operation::AllReduce => all_reduce(port, output, n, kernel, own, meanwhile),
             Operation::Reduce => {
                 let to = To::Root(call.root_rank());
-                reduce(port, output, len, to, kernel, own, meanwhile)
+                reduce(port, output, n, to, kernel, own, meanwhile)
             }
             _ => {
-                let to = To::Own(parts.range(rank), output);
-                reduce(port, input, len, to, kernel, own, meanwhile)
+                let to = To::Own(cut.block(rank), output);
+                reduce(port, input, cut.total(p), to, kernel, own, meanwhile)
             }
         }
     }

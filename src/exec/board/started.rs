@@ -5,7 +5,7 @@
 //! copies, where each rank has copied its own. So each rank needs nothing but that all have
 //! started: it takes what it needs, and nobody waits for anybody's work.
 
-use super::{DirectParts, Work, direct_move, direct_reduce, ordered, scratch_bytes, touched};
+use super::{Work, direct_move, direct_reduce, ordered, scratch_bytes, touched};
 use crate::dist::chunk;
 use crate::exec::call::{Call, Partition, RawBuffers};
 use crate::exec::{Kernel, Scratch, Workspace};
@@ -132,15 +132,6 @@ impl<'a> Job<'a> {
         self.is_direct
     }
 
-    /// The vector, or the blocks.
-    #[inline(always)]
-    fn parts(&self) -> DirectParts<'a> {
-        match self.cut {
-            Partition::Varied(counts) => DirectParts::Varied(counts),
-            _ => DirectParts::Equal(self.unit),
-        }
-    }
-
     /// Works in place at `at` from now on.
     ///
     /// # Safety
@@ -206,16 +197,16 @@ impl<'a> Job<'a> {
     /// [beside](Job::is_beside) the notices, aligned to [`BRIEF_ALIGN`].
     #[inline(always)]
     pub(crate) unsafe fn copy_input(&self, room: *mut u8) {
-        let (parts, is_root) = (self.parts(), self.rank == self.parameter);
+        let (cut, is_root) = (self.cut, self.rank == self.parameter);
         let RawBuffers { kernel, input, output, .. } = self.memory;
         let (from, n) = match self.operation {
             Operation::Barrier => return,
             Operation::Broadcast | Operation::Scatter if !is_root => return,
             Operation::Scatter | Operation::AllToAll | Operation::ReduceScatter => {
-                (input, parts.total(self.p))
+                (input, cut.total(self.p))
             }
             operation if operation.is_in_place() => (output.cast_const(), self.unit),
-            _ => (input, parts.range(self.rank).len()),
+            _ => (input, cut.len_of(self.rank)),
         };
         // SAFETY: the call's input (`RawBuffers`), which fits (`new`).
         unsafe { kernel.copy(room, from, n) };
@@ -265,8 +256,8 @@ impl<'a> Job<'a> {
         let (n, root) = (self.unit, self.parameter);
         let Job { rank, p, .. } = *self;
         let RawBuffers { kernel, input, output, .. } = self.memory;
-        let parts = self.parts();
-        let block = |at: *mut u8, r: usize| at.wrapping_add(parts.range(r).start * kernel.size());
+        let cut = self.cut;
+        let block = |at: *mut u8, r: usize| at.wrapping_add(cut.block(r).start * kernel.size());
         // SAFETY: the inputs are copies that nobody writes before all ranks have finished; the
         // output is this rank's, has the elements that the operation says (`RawBuffers`), and
         // is no copy.
@@ -280,7 +271,7 @@ impl<'a> Job<'a> {
                     ordered::reduce_brief(kernel, all, 0..n, output);
                 }
                 Operation::ReduceScatter => {
-                    ordered::reduce_brief(kernel, all, parts.range(rank), output);
+                    ordered::reduce_brief(kernel, all, cut.block(rank), output);
                 }
                 Operation::Scan => self.prefix(&all[..=rank]),
                 Operation::ExclusiveScan if rank > 0 => self.prefix(&all[..rank]),
@@ -288,13 +279,13 @@ impl<'a> Job<'a> {
                 Operation::ExclusiveScan => kernel.fill(output, input, n),
                 Operation::Gather if rank != root => {}
                 Operation::AllGather | Operation::Gather => (0..p).for_each(|r| {
-                    kernel.copy(block(output, r), all[r], parts.range(r).len());
+                    kernel.copy(block(output, r), all[r], cut.len_of(r));
                 }),
                 Operation::AllToAll => {
                     (0..p).for_each(|r| kernel.copy(block(output, r), block(all[r], rank), n));
                 }
                 Operation::Scatter => {
-                    kernel.copy(output, block(all[root], rank), parts.range(rank).len());
+                    kernel.copy(output, block(all[root], rank), cut.len_of(rank));
                 }
                 Operation::Shift => {
                     kernel.copy(output, all[(rank + p - self.parameter) % p], n);
@@ -330,8 +321,8 @@ impl<'a> Job<'a> {
         let (n, root, kernel) = (self.unit, self.parameter, work.kernel);
         let Job { rank, p, .. } = *self;
         let RawBuffers { input, output, .. } = self.memory;
-        let parts = self.parts();
-        let block = |at: *mut u8, r: usize| work.at(at, parts.range(r).start);
+        let cut = self.cut;
+        let block = |at: *mut u8, r: usize| work.at(at, cut.block(r).start);
         // SAFETY: as each part says; what a rank shows is its input, or what it has in place, of
         // as many elements as the operation says.
         unsafe {
@@ -340,7 +331,7 @@ impl<'a> Job<'a> {
                 operation if operation.combines() => {
                     let part = match operation {
                         Operation::Reduce | Operation::AllReduce => chunk(n, rank, p),
-                        Operation::ReduceScatter => parts.range(rank),
+                        Operation::ReduceScatter => cut.block(rank),
                         _ => work.share(n),
                     };
                     let to: &[*mut u8] = match operation {
@@ -354,7 +345,7 @@ impl<'a> Job<'a> {
                 }
                 Operation::AllGather => {
                     for r in (0..p).map(|d| (rank + d) % p) {
-                        work.deliver(block(output, r), all[r], parts.range(r).len());
+                        work.deliver(block(output, r), all[r], cut.len_of(r));
                     }
                 }
                 Operation::AllToAll if self.counts_shown().is_some() => {
@@ -366,10 +357,10 @@ impl<'a> Job<'a> {
                     }
                 }
                 Operation::Scatter => {
-                    work.deliver(output, block(all[root], rank), parts.range(rank).len());
+                    work.deliver(output, block(all[root], rank), cut.len_of(rank));
                 }
                 Operation::Gather => {
-                    work.deliver(block(all[root], rank), input, parts.range(rank).len());
+                    work.deliver(block(all[root], rank), input, cut.len_of(rank));
                 }
                 Operation::Shift if self.parameter == 0 => {}
                 Operation::Shift => direct_move::shift_part(work, all, self.parameter, n),

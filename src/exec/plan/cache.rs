@@ -29,7 +29,10 @@ pub(crate) struct PlanKey {
     pub(crate) algorithm: Algorithm,
     operation: Operation,
     parameter: usize,
-    cut: PlanCut,
+    /// Whether the blocks' lengths differ.
+    varied: bool,
+    /// Elements of the vector or of a block; or the number of the list of counts.
+    len: u64,
     /// Bytes of an element.
     size: usize,
     /// Not for the plan's sake: whether the algorithm may serve is checked when
@@ -39,42 +42,49 @@ pub(crate) struct PlanKey {
     levels: Option<Arc<Hierarchy>>,
 }
 
-/// How the data are cut.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PlanCut {
-    Vector(usize),
-    Equal(usize),
-    /// By the list of counts of this number.
-    Varied(u64),
+/// The lengths of a call's blocks, in one number: that of a block, or that of the counts. None for
+/// lengths that have no number, as not all ranks know them.
+#[inline(always)]
+fn length<D>(call: &Call<'_, D>, counts: Option<u64>) -> Option<u64> {
+    match call.cut() {
+        Partition::Vector(n) | Partition::Equal(n) => Some(n as u64),
+        Partition::Varied(_) => counts,
+        Partition::Pairs { .. } => None,
+    }
 }
 
 impl PlanKey {
-    /// `counts` gives the number of the call's counts, if it has any. None for lengths that have no
-    /// number, as not all ranks know them: no plan of theirs is kept.
+    /// `counts` is the number of the call's counts, if it has any. None if no plan is kept, as the
+    /// lengths have no number.
     pub(crate) fn of<D>(
         call: &Call<'_, D>,
         algorithm: Algorithm,
         size: usize,
-        counts: impl FnOnce() -> Option<u64>,
+        counts: Option<u64>,
         (dims, levels): (Option<Extents>, Option<Arc<Hierarchy>>),
     ) -> Option<Self> {
-        let cut = match call.cut() {
-            Partition::Vector(n) => PlanCut::Vector(n),
-            Partition::Equal(n) => PlanCut::Equal(n),
-            Partition::Varied(_) => PlanCut::Varied(counts()?),
-            Partition::Pairs { .. } => return None,
-        };
+        let (varied, len) = (call.is_varied(), length(call, counts)?);
         let (operation, parameter) = (call.operation(), call.parameter());
         let commutative = call.is_commutative();
-        Some(PlanKey { algorithm, operation, parameter, cut, size, commutative, dims, levels })
+        Some(PlanKey {
+            algorithm,
+            operation,
+            parameter,
+            varied,
+            len,
+            size,
+            commutative,
+            dims,
+            levels,
+        })
     }
 }
 
 /// A call of the library's choice, and how it was carried out.
 struct Entry {
     sig: &'static Signature,
-    /// Or the number of the counts.
-    len: usize,
+    /// See [`length`].
+    len: u64,
     parameter: usize,
     commutative: bool,
     params: CallParams,
@@ -96,9 +106,9 @@ pub(crate) struct PlanCache {
 /// Where a call is remembered. The operation and the kind of cut follow from
 /// the signature.
 #[inline(always)]
-fn place(sig: &'static Signature, len: usize, parameter: usize) -> usize {
+fn place(sig: &'static Signature, len: u64, parameter: usize) -> usize {
     let address = std::ptr::from_ref(sig).addr() / align_of::<Signature>();
-    (address ^ address >> 4 ^ len ^ parameter) % CALLS
+    (address ^ address >> 4 ^ len as usize ^ parameter) % CALLS
 }
 
 impl PlanCache {
@@ -108,26 +118,11 @@ impl PlanCache {
         self.odd.as_ref().unwrap_or_else(|| &self.kept[self.latest].1)
     }
 
-    /// Makes the plan of the same call before the latest; its fingerprint.
+    /// Makes the plan of the same call before, with the blocks of the list of counts of this number,
+    /// if it has counts, the latest; its fingerprint.
     #[inline(always)]
-    pub(crate) fn again<D>(&mut self, call: &Call<'_, D>) -> Option<CallParams> {
-        let (Partition::Vector(len) | Partition::Equal(len)) = call.cut() else { return None };
-        self.again_of(call, len)
-    }
-
-    /// Makes the plan of the same call before the latest, with the blocks of the list of
-    /// counts that has this number; its fingerprint.
-    #[inline(always)]
-    pub(crate) fn again_varied<D>(
-        &mut self,
-        call: &Call<'_, D>,
-        number: u64,
-    ) -> Option<CallParams> {
-        self.again_of(call, number as usize)
-    }
-
-    #[inline(always)]
-    fn again_of<D>(&mut self, call: &Call<'_, D>, len: usize) -> Option<CallParams> {
+    pub(crate) fn again<D>(&mut self, call: &Call<'_, D>, counts: u64) -> Option<CallParams> {
+        let len = length(call, Some(counts))?;
         let parameter = call.parameter();
         let entry = self.recent[place(call.sig(), len, parameter)].as_ref()?;
         let is_this = std::ptr::eq(entry.sig, call.sig())
@@ -145,11 +140,7 @@ impl PlanCache {
     /// Remembers a call that goes by the latest plan; its counts have that number.
     #[cold]
     pub(crate) fn remember<D>(&mut self, call: &Call<'_, D>, counts: u64, params: CallParams) {
-        let len = match call.cut() {
-            Partition::Vector(len) | Partition::Equal(len) => len,
-            Partition::Varied(_) => counts as usize,
-            Partition::Pairs { .. } => return,
-        };
+        let Some(len) = length(call, Some(counts)) else { return };
         let (sig, parameter) = (call.sig(), call.parameter());
         let (commutative, plan) = (call.is_commutative(), self.latest);
         self.recent[place(sig, len, parameter)] =
@@ -196,14 +187,14 @@ impl PlanCache {
     /// The place of the plan that one for `key` replaces, if that is for a list of counts, and
     /// there are enough of those.
     fn too_old(&self, key: &PlanKey) -> Option<usize> {
-        let PlanCut::Varied(_) = key.cut else { return None };
+        if !key.varied {
+            return None;
+        }
         let (mut count, mut oldest) = (0, None);
-        for (i, (known, _)) in self.kept.iter().enumerate() {
-            if let PlanCut::Varied(number) = known.cut {
-                count += 1;
-                if oldest.is_none_or(|(least, _)| number < least) {
-                    oldest = Some((number, i));
-                }
+        for (i, (known, _)) in self.kept.iter().enumerate().filter(|(_, (known, _))| known.varied) {
+            count += 1;
+            if oldest.is_none_or(|(least, _)| known.len < least) {
+                oldest = Some((known.len, i));
             }
         }
         oldest.filter(|_| count >= KEPT_VARIED).map(|(_, i)| i)
