@@ -3,9 +3,10 @@
 use super::arguments::{CallAt, Checks};
 use super::{Comm, call};
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Kernel, Partition, uneven};
+use crate::exec::uneven::{AllToAll, Collection, OwnedExchange};
+use crate::exec::{Buffers, Call, Kernel, Partition};
 use crate::schedule::Operation;
-use crate::shared::{CallParams, CallTransport, Digest, Signature, StartedCall};
+use crate::shared::Signature;
 use std::panic::Location;
 
 /// The collected elements: every rank's elements, one after the other, and how many each gave.
@@ -124,29 +125,16 @@ impl Comm {
         if !self.check_pairs((sig, at), (sent, send_counts), (received, recv_counts)) {
             return;
         }
-        let call = Call::new(Operation::AllToAll, sig, at, cut);
         if self.port.size() == 1 || !self.goes_by_rules() {
+            let call = Call::new(Operation::AllToAll, sig, at, cut);
             // SAFETY: the counts sum to the lengths.
             return self.carry_out_moving(unsafe { call.on_memory(kernel, send, recv) });
         }
-        let Some(begun) = self.begin_shown(&call, sent) else { return };
-        let (port, work) = (&mut self.port, &mut self.work);
+        let call = Call::new(Operation::AllToAll, sig, at, Partition::Equal(0));
         let (send, recv) = ((send, sent, send_counts), (recv, received, recv_counts));
         // SAFETY: the counts sum to the lengths.
-        let result = unsafe { uneven::all_to_all(port, work, begun, send, recv, kernel.size()) };
-        self.port.record_end();
-        if let Err(stop) = result {
-            self.stop(stop);
-        }
-    }
-
-    /// Begins a call at the gates of which each rank has a length of its own, this one `len`.
-    #[inline(always)]
-    fn begin_shown(&mut self, call: &Call<'_>, len: usize) -> Option<StartedCall> {
-        let algorithm = call.operation().usual().messages.of(true);
-        let params = call.params(algorithm, CallTransport::Gates, Digest::NONE);
-        let params = CallParams { own_len: Some(len), ..params };
-        self.begin(call.sig(), call.at(), params)
+        let blocks = unsafe { AllToAll::new(send, recv, kernel.size()) };
+        self.carry_out_uneven(&call, sent, blocks);
     }
 
     /// Exchanges blocks of different lengths with all ranks: `send_counts[j]` elements of `send` go
@@ -308,13 +296,7 @@ impl Comm {
             return;
         }
         let call = Call::new(Operation::AllToAll, sig, at, Partition::Equal(0));
-        let Some(begun) = self.begin_shown(&call, len) else { return };
-        let (port, work) = (&mut self.port, &mut self.work);
-        let result = uneven::exchange_owned(port, work, begun, outbox, inbox);
-        self.port.record_end();
-        if let Err(stop) = result {
-            self.stop(stop);
-        }
+        self.carry_out_uneven(&call, len, OwnedExchange { outbox, inbox });
     }
 
     /// Every rank gives `send`, in blocks of `counts` elements, as many as every other; this one
@@ -335,14 +317,9 @@ impl Comm {
             self.carry_out(call.moving(Buffers::Apart::<T>(&[], &mut [])));
             return (send.to_vec(), vec![send.len()]);
         }
-        let begun = self.begin_shown(&call, send.len());
-        let Some(begun) = begun else { self.nothing_to_return() };
-        let (port, work) = (&mut self.port, &mut self.work);
-        let result = uneven::collect(port, work, begun, (send, counts), part);
-        self.port.record_end();
-        match result {
-            Ok(collected) => collected,
-            Err(stop) => self.stop_for_good(stop),
+        match self.carry_out_uneven(&call, send.len(), Collection { send, counts, part }) {
+            Some(collected) => collected,
+            None => self.nothing_to_return(),
         }
     }
 

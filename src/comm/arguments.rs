@@ -151,7 +151,7 @@ impl Checks for Comm {
 }
 
 impl Comm {
-    /// Checks one count per rank of elements of `size` bytes, which are the same on all ranks, the own one
+    /// Checks one count per rank of elements of `size` bytes, the same on all ranks, the own one
     /// being `own`; returns the facts that follow from them, the sum being that of a slice that
     /// there can be. The usual ones are those of the call before.
     #[inline(always)]

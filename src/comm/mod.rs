@@ -110,8 +110,7 @@ use std::any::Any;
 use std::fmt;
 
 /// The code of reductions in fixed order; none if each algorithm has its own order. A pointer: the
-/// linker leaves the code, and the data movement that it needs, out of a program that asks for no
-/// order.
+/// linker leaves the code out of a program that asks for no order.
 type InOrder = Option<fn(&mut Comm, &Call<'_, RawBuffers<'_>>)>;
 
 /// A rank's hold on a group of ranks: its number, and the collectives.
@@ -185,8 +184,7 @@ pub struct Comm {
     _crowd: Option<RankCount>,
     /// A sub-communicator's end, which its ranks share.
     audit: Option<Arc<Audit>>,
-    /// Fingerprint of the enclosing call (a layer's, or one with counts of its own), mixed into
-    /// each of its steps.
+    /// Fingerprint of the enclosing call of a layer, mixed into each of its steps.
     step_fingerprint: Option<Digest>,
 }
 

@@ -1,5 +1,5 @@
-//! The one decision how a call is carried out: the short routes, then the long ones, then `execute`,
-//! which alone calls the executors.
+//! The one decision how a call is carried out: the short routes, then the long ones, then the calls
+//! of executors, in `execute` and `carry_out_uneven` alone.
 //!
 //! | route | when |
 //! |---|---|
@@ -9,6 +9,7 @@
 //! | plan | a call of few bytes that went by a plan before |
 //! | boards | by size (`Tuning`), by the model of the levels, or forced |
 //! | plan | any other algorithm |
+//! | uneven | blocks of which no rank knows all lengths, by the library's choice |
 //!
 //! Blocks of different lengths are a case of each route, if all ranks know the lengths. A reduction
 //! in fixed order, or with work in between, goes by the gates or the boards; on a forced topology
@@ -18,6 +19,7 @@ use super::arguments::CallAt;
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::plan::{PlanKey, bind_while};
+use crate::exec::uneven::Uneven;
 use crate::exec::{Call, Executed, Partition, RawBuffers, Slices, board, plan};
 use crate::mailbox::EAGER;
 use crate::op::Operator;
@@ -181,10 +183,10 @@ impl Comm {
         }
     }
 
-    /// A reduction in the order of the tree, with work in between. What a rank shows first must be
-    /// all that peers ever need from it, or they would wait for its work. So everybody shows a few
-    /// bytes at its gate, and more on its board. Returns `None` if the call was refused while a
-    /// panic unwinds.
+    /// A reduction in the order of the tree, with work in between. A rank first shows all that its
+    /// peers ever need from it, or they would wait for its work. So everybody shows a few bytes at
+    /// its gate, and more on its board. Returns `None` if the call was refused while a panic
+    /// unwinds.
     #[inline]
     pub(super) fn carry_out_around<R>(
         &mut self,
@@ -278,8 +280,8 @@ impl Comm {
         }
     }
 
-    /// Carries out a call that has begun; `between` runs when the rank has shown what the others
-    /// need, before it looks at anybody.
+    /// Carries out a call that has begun; `between` runs when the rank's data are shown, before
+    /// it looks at anybody.
     #[inline(always)]
     fn execute<'a, R>(
         &mut self,
@@ -309,6 +311,24 @@ impl Comm {
                 None
             }
         }
+    }
+
+    /// Carries out a call of blocks of which no rank knows all lengths, at the gates; this one
+    /// gives `len` elements. Returns `None` if a panic unwinds already.
+    #[inline(always)]
+    pub(super) fn carry_out_uneven<U: Uneven>(
+        &mut self,
+        call: &Call<'_>,
+        len: usize,
+        blocks: U,
+    ) -> Option<U::Gives> {
+        let algorithm = call.operation().usual().messages.of(true);
+        let params = call.params(algorithm, CallTransport::Gates, Digest::NONE);
+        let params = CallParams { own_len: Some(len), ..params };
+        let begun = self.begin(call.sig(), call.at(), params)?;
+        let result = blocks.run_uneven(&mut self.port, &mut self.work, begun);
+        self.port.record_end();
+        result.map_err(|stop| self.stop(stop)).ok()
     }
 
     /// Carries out a started call of one rank, which has begun.
@@ -394,7 +414,8 @@ impl Comm {
     }
 
     /// [`enter`](Comm::enter), but for the record: the call is to
-    /// [`log_call`](crate::shared::Port::log_call) itself. Returns `None` where `enter` returns false.
+    /// [`log_call`](crate::shared::Port::log_call) itself. Returns `None` where `enter` returns
+    /// false.
     #[inline(always)]
     #[must_use]
     pub(super) fn begin(

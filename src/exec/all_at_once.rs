@@ -15,8 +15,8 @@ use crate::op::{Operator, is_disturbed};
 use crate::schedule::Operation;
 use crate::shared::{Guard, Port, StartedCall, Stop, copy_few};
 
-/// A barrier, or an all-reduce of two ranks at most. `between` runs when the rank has shown what
-/// the others need, before it looks at anybody.
+/// A barrier, or an all-reduce of two ranks at most. `between` runs when the rank's data are shown,
+/// before it looks at anybody.
 // Unoptimised it would fill its callers' frames.
 #[cfg_attr(debug_assertions, inline(never))]
 #[cfg_attr(not(debug_assertions), inline(always))]
@@ -138,9 +138,9 @@ fn disseminate<R>(
     Ok(result)
 }
 
-/// Two ranks show their vectors to each other, and each combines both: what [`combine_shown`] does,
-/// but known to the compiler. (By it 8 bytes take 559 instructions instead of 156, 64 bytes 685 instead
-/// of 192, `tools/instructions all-reduce-8 all-reduce-64`, and 79 ns instead of 63 near.)
+/// Two ranks show their vectors to each other, and each combines both: [`combine_shown`], but known
+/// to the compiler. (By it 8 bytes take 559 instructions instead of 156, 64 bytes 685 instead of
+/// 192, `tools/instructions all-reduce-8 all-reduce-64`, and 79 ns instead of 63 near.)
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn all_reduce_pair<T: Element, O: Operator<T>, R>(
     port: &mut Port,
@@ -217,9 +217,9 @@ fn look(
     Ok(())
 }
 
-/// The calls that move: every rank shows its input, and takes from each rank's the block that is for
-/// it, in rank order: of an all-gather all, of an all-to-all the own one. The own block may be where
-/// it belongs.
+/// The calls that move: every rank shows its input, and takes from each rank's the block that is
+/// for it, in rank order: of an all-gather all, of an all-to-all the own one. The own block may be
+/// where it belongs.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn exchange<R>(
     port: &mut Port,
@@ -269,7 +269,7 @@ fn exchange<R>(
     Ok(result)
 }
 
-/// What each rank shows in an [`exchange`]: so many blocks, of which one is taken.
+/// The blocks that each rank shows in an [`exchange`]: so many, of which one is taken.
 #[derive(Clone, Copy)]
 struct ShownPayload<'a> {
     cut: Partition<'a>,

@@ -1,6 +1,6 @@
 //! A collective call: one type, from the public method to the executor.
 
-use super::board::{self, OnBoards, direct_move, direct_reduce};
+use super::board::{self, ShareOf, direct_move, direct_reduce};
 use super::kernel::Kernel;
 use crate::element::Element;
 use crate::op::Operator;
@@ -87,8 +87,8 @@ impl<'a> Partition<'a> {
     /// addresses come from the counts of the rank that has the memory.
     ///
     /// # Safety
-    /// If the blocks vary, `at` is what a rank of as many peers has [shown](Partition::shown), valid
-    /// for reads for as long as the result is used.
+    /// If the blocks vary, a rank of as many peers has [shown](Partition::shown) `at`, and it is
+    /// valid for reads for as long as the result is used.
     pub(super) unsafe fn of_peer(self, at: *mut u8, p: usize) -> Partition<'a> {
         match self {
             Partition::Vector(_) | Partition::Equal(_) => self,
@@ -115,13 +115,13 @@ pub(crate) enum Buffers<'a, T> {
 /// is not generic over either.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a, D = ()> {
-    facts: Facts<'a>,
+    facts: CallShape<'a>,
     data: D,
 }
 
-/// What a call says beside its data.
+/// The facts of a call beside its data.
 #[derive(Clone, Copy)]
-struct Facts<'a> {
+struct CallShape<'a> {
     operation: Operation,
     code: &'static OperationCode,
     sig: &'static Signature,
@@ -189,12 +189,12 @@ pub(crate) struct OperationCode {
     pub(crate) candidates: fn(&LevelModel, usize, bool) -> Vec<Candidate>,
     /// How blocks of different lengths are numbered, if it has some.
     pub(crate) counts: Option<NumberCounts>,
-    /// How it goes by the boards.
-    pub(super) on_boards: OnBoards,
+    /// A rank's share of it by direct access.
+    pub(super) share: ShareOf,
 }
 
 macro_rules! codes {
-    ($($operation:ident $on_boards:path;)+) => {
+    ($($operation:ident $share:path;)+) => {
         impl OperationCode {
             /// The code of an operation that is known at compile time.
             #[inline(always)]
@@ -210,7 +210,7 @@ macro_rules! codes {
                                 true => Some(Port::varied),
                                 false => None,
                             },
-                            on_boards: $on_boards,
+                            share: $share,
                         };
                         &CODE
                     })+
@@ -263,7 +263,7 @@ impl<'a> Call<'a> {
             // Lengths differ from rank to rank; each message is checked.
             Partition::Pairs { .. } => (0, 0),
         };
-        let facts = Facts {
+        let facts = CallShape {
             operation,
             code: OperationCode::of(operation),
             sig,

@@ -22,6 +22,7 @@ mod alone;
 pub(crate) mod board;
 mod call;
 mod eager;
+mod executed;
 mod join_list;
 mod kernel;
 pub(crate) mod plan;
@@ -31,11 +32,10 @@ pub use call::Partition;
 pub use plan::{Hazard, check_hazards};
 
 pub(crate) use call::{Buffers, Call, RawBuffers, Slices};
+pub(crate) use executed::Executed;
 pub(crate) use kernel::{ForeignOperator, Kernel, Scratch, copy};
 
-use crate::element::Element;
-use crate::op::Operator;
-use crate::shared::{Port, Span, StartedCall, Stop};
+use crate::shared::Span;
 use join_list::JoinList;
 use plan::PlanCache;
 
@@ -66,106 +66,5 @@ impl Workspace {
             plans: PlanCache::default(),
             stream_from,
         }
-    }
-}
-
-/// A call as the executors take it: of a few bytes, on slices; or on memory.
-pub(crate) trait Executed<'a>: Sized {
-    /// The call without its data.
-    fn facts(&self) -> Call<'a>;
-
-    /// The call on memory, as all long ones are.
-    fn on_memory(&self) -> &Call<'a, RawBuffers<'a>>;
-
-    fn run_alone(self, port: &mut Port, begun: StartedCall);
-
-    fn run_at_the_gates<R>(
-        self,
-        port: &mut Port,
-        work: &mut Workspace,
-        begun: StartedCall,
-        between: impl FnOnce() -> R,
-    ) -> Result<R, Stop>;
-
-    fn run_eagerly(
-        self,
-        port: &mut Port,
-        work: &mut Workspace,
-        begun: StartedCall,
-    ) -> Result<(), Stop>;
-}
-
-impl<'a, T: Element, O: Operator<T>> Executed<'a> for Call<'a, Slices<'a, T, O>> {
-    #[inline(always)]
-    fn facts(&self) -> Call<'a> {
-        self.bare()
-    }
-
-    fn on_memory(&self) -> &Call<'a, RawBuffers<'a>> {
-        unreachable!("a call on slices has a short route")
-    }
-
-    #[inline(always)]
-    fn run_alone(self, port: &mut Port, begun: StartedCall) {
-        alone::run_on_slices(port, begun, self);
-    }
-
-    #[inline(always)]
-    fn run_at_the_gates<R>(
-        self,
-        port: &mut Port,
-        _: &mut Workspace,
-        begun: StartedCall,
-        between: impl FnOnce() -> R,
-    ) -> Result<R, Stop> {
-        all_at_once::run(port, begun, self, between)
-    }
-
-    #[inline(always)]
-    fn run_eagerly(
-        self,
-        port: &mut Port,
-        _: &mut Workspace,
-        begun: StartedCall,
-    ) -> Result<(), Stop> {
-        eager::run(port, begun, self)
-    }
-}
-
-impl<'a> Executed<'a> for &Call<'a, RawBuffers<'a>> {
-    #[inline(always)]
-    fn facts(&self) -> Call<'a> {
-        self.bare()
-    }
-
-    #[inline(always)]
-    fn on_memory(&self) -> &Call<'a, RawBuffers<'a>> {
-        self
-    }
-
-    #[inline(always)]
-    fn run_alone(self, port: &mut Port, begun: StartedCall) {
-        alone::run(port, begun, self);
-    }
-
-    #[inline(always)]
-    fn run_at_the_gates<R>(
-        self,
-        port: &mut Port,
-        work: &mut Workspace,
-        begun: StartedCall,
-        between: impl FnOnce() -> R,
-    ) -> Result<R, Stop> {
-        all_at_once::run_on_memory(port, work, begun, self, between)
-    }
-
-    #[inline(always)]
-    fn run_eagerly(
-        self,
-        port: &mut Port,
-        work: &mut Workspace,
-        begun: StartedCall,
-    ) -> Result<(), Stop> {
-        eager::run_among(port, work, begun, self)
     }
 }

@@ -14,6 +14,19 @@ use crate::element::Element;
 use crate::mailbox::EAGER;
 use crate::shared::{Guard, OwnBlocks, Port, ShownBlocks, Span, StartedCall, Stop, copy_few};
 
+/// A call of blocks of which no rank knows all lengths.
+pub(crate) trait Uneven {
+    /// Its result.
+    type Gives;
+
+    fn run_uneven(
+        self,
+        port: &mut Port,
+        work: &mut Workspace,
+        begun: StartedCall,
+    ) -> Result<Self::Gives, Stop>;
+}
+
 /// How blocks that are not few are copied.
 #[derive(Clone, Copy)]
 struct Delivery {
@@ -59,64 +72,86 @@ fn own_blocks(
     OwnBlocks { counts, data, len, size, own, for_peers, is_lent: false }
 }
 
-/// Every rank sends block `j` of its input, of `send_counts[j]` elements of `size` bytes, to
-/// rank `j`, and expects `recv_counts[j]` from it.
-///
-/// # Safety
-/// - `send` is valid for reads, and `recv` for writes, of as many elements as their counts sum to.
-///   They do not overlap, and nobody else accesses them until this returns.
-/// - The own block has the same length in both.
-#[inline(always)]
-pub(crate) unsafe fn all_to_all(
-    port: &mut Port,
-    work: &mut Workspace,
-    begun: StartedCall,
-    (send, send_len, send_counts): (*const u8, usize, &[usize]),
-    (recv, recv_len, recv_counts): (*mut u8, usize, &[usize]),
+/// Every rank sends block `j` of its input, of as many elements as count `j` says, to rank `j`, and
+/// expects as many as it has a count for.
+pub(crate) struct AllToAll<'a> {
+    send: (*const u8, usize, &'a [usize]),
+    recv: (*mut u8, usize, &'a [usize]),
     size: usize,
-) -> Result<(), Stop> {
-    let (rank, p) = (port.rank(), port.size());
-    let delivery = Delivery::of(work, send_len.max(recv_len), 2 * p, size);
-    let own = own_blocks((send, send_len, size), send_counts, Some(rank));
-    let guard = Guard::new(port);
-    // SAFETY: the call has them and the counts until this returns, and it does so only after
-    // `settle`, or when the guard has quiesced the port.
-    let mut are_elsewhere = unsafe { guard.port.show_blocks(&own) };
-    guard.port.log_call(begun);
-    let (mine, begin) = (before(send_counts, rank), before(recv_counts, rank));
-    let n = send_counts[rank];
-    let place = |begin: usize| recv.wrapping_add(begin * size);
-    // SAFETY: the own block of both; they do not overlap.
-    unsafe { copy_few(place(begin), send.wrapping_add(mine * size), n * size) };
-    let long = own.is_long();
-    let mut take = |port: &mut Port, peer: usize, begin: usize| {
-        let expected = recv_counts[peer];
-        let shown = port.look_at_blocks(peer, (p, true), long)?;
-        are_elsewhere |= shown.is_elsewhere();
-        // SAFETY: the peer shows a block for every rank, of elements of the same type
-        // (fingerprint); we have not shown anything since, nor finished.
-        let (from, len) = unsafe { shown.block(rank, size) };
-        if len != expected {
-            return Err(port.unequal_blocks(peer, &shown, (expected, len)));
-        }
-        // SAFETY: the block of the output that is for this peer.
-        unsafe { delivery.copy(place(begin), from, len * size, shown.is_elsewhere()) };
-        Ok(())
-    };
-    if p == 2 {
-        let begin = if rank == 0 { n } else { 0 };
-        take(guard.port, 1 - rank, begin)?;
-    } else {
-        // Each begins with its successor, so that not all look at one gate.
-        let mut at = begin + n;
-        for peer in (rank + 1..p).chain(0..rank) {
-            at = if peer == 0 { 0 } else { at };
-            take(guard.port, peer, at)?;
-            at += recv_counts[peer];
-        }
-        guard.port.looked_at_all();
+}
+
+impl<'a> AllToAll<'a> {
+    /// Of elements of `size` bytes.
+    ///
+    /// # Safety
+    /// - `send` is valid for reads, and `recv` for writes, of as many elements as their counts sum
+    ///   to. They do not overlap, and nobody else accesses them until the call has returned.
+    /// - The own block has the same length in both.
+    #[inline(always)]
+    pub(crate) unsafe fn new(
+        send: (*const u8, usize, &'a [usize]),
+        recv: (*mut u8, usize, &'a [usize]),
+        size: usize,
+    ) -> Self {
+        AllToAll { send, recv, size }
     }
-    settle(guard, are_elsewhere)
+}
+
+impl Uneven for AllToAll<'_> {
+    type Gives = ();
+
+    #[inline(always)]
+    fn run_uneven(
+        self,
+        port: &mut Port,
+        work: &mut Workspace,
+        begun: StartedCall,
+    ) -> Result<(), Stop> {
+        let AllToAll { send: (send, send_len, send_counts), recv, size } = self;
+        let (recv, recv_len, recv_counts) = recv;
+        let (rank, p) = (port.rank(), port.size());
+        let delivery = Delivery::of(work, send_len.max(recv_len), 2 * p, size);
+        let own = own_blocks((send, send_len, size), send_counts, Some(rank));
+        let guard = Guard::new(port);
+        // SAFETY: the call has them and the counts until this returns, and it does so only after
+        // `settle`, or when the guard has quiesced the port.
+        let mut are_elsewhere = unsafe { guard.port.show_blocks(&own) };
+        guard.port.log_call(begun);
+        let (mine, begin) = (before(send_counts, rank), before(recv_counts, rank));
+        let n = send_counts[rank];
+        let place = |begin: usize| recv.wrapping_add(begin * size);
+        // SAFETY: the own block of both; they do not overlap.
+        unsafe { copy_few(place(begin), send.wrapping_add(mine * size), n * size) };
+        let long = own.is_long();
+        let mut take = |port: &mut Port, peer: usize, begin: usize| {
+            let expected = recv_counts[peer];
+            let shown = port.look_at_blocks(peer, (p, true), long)?;
+            are_elsewhere |= shown.is_elsewhere();
+            // SAFETY: the peer shows a block for every rank, of elements of the same type
+            // (fingerprint); we have not shown anything since, nor finished.
+            let (from, len) = unsafe { shown.block(rank, size) };
+            if len != expected {
+                return Err(port.unequal_blocks(peer, &shown, (expected, len)));
+            }
+            // SAFETY: the block of the output that is for this peer.
+            unsafe { delivery.copy(place(begin), from, len * size, shown.is_elsewhere()) };
+            Ok(())
+        };
+        if p == 2 {
+            let begin = if rank == 0 { n } else { 0 };
+            take(guard.port, 1 - rank, begin)?;
+        } else {
+            // Each begins with its successor, so that not all look at one gate.
+            let mut at = begin + n;
+            for peer in (rank + 1..p).chain(0..rank) {
+                at = if peer == 0 { 0 } else { at };
+                take(guard.port, peer, at)?;
+                at += recv_counts[peer];
+            }
+            guard.port.looked_at_all();
+        }
+        settle(guard, are_elsewhere)
+    }
 }
 
 /// The elements of the blocks before `rank`'s.
@@ -141,60 +176,74 @@ fn settle(guard: Guard<'_>, are_elsewhere: bool) -> Result<(), Stop> {
 }
 
 /// Every rank shows `send`, in `counts.len()` blocks, as many as every other; of every rank this
-/// one takes block `part`, if any. Returns the elements that it has taken, in rank order, and the
+/// one takes block `part`, if any. Gives the elements that it has taken, in rank order, and the
 /// lengths.
-pub(crate) fn collect<T: Element>(
-    port: &mut Port,
-    work: &mut Workspace,
-    begun: StartedCall,
-    (send, counts): (&[T], &[usize]),
-    part: Option<usize>,
-) -> Result<(Vec<T>, Vec<usize>), Stop> {
-    let (rank, p) = (port.rank(), port.size());
-    // A block for every rank, of which each takes its own.
-    let has_own = counts.len() == p;
-    let size = size_of::<T>();
-    let own = own_blocks((send.as_ptr().cast(), send.len(), size), counts, has_own.then_some(rank));
-    let guard = Guard::new(port);
-    // SAFETY: as in `all_to_all`.
-    let mut are_elsewhere = unsafe { guard.port.show_blocks(&own) };
-    guard.port.log_call(begun);
-    let long = own.is_long();
-    let (mut blocks, mut lens) = (Vec::<(*const u8, bool)>::new(), Vec::new());
-    if let Some(part) = part {
-        // Those of this rank are where they were; the peers' come below.
-        let begin: usize = counts[..part].iter().sum();
-        blocks.resize(p, (send[begin..].as_ptr().cast(), true));
-        lens.resize(p, counts[part]);
-    }
-    for peer in (rank + 1..p).chain(0..rank) {
-        let shown: ShownBlocks = guard.port.look_at_blocks(peer, (counts.len(), has_own), long)?;
-        are_elsewhere |= shown.is_elsewhere();
+pub(crate) struct Collection<'a, T> {
+    pub(crate) send: &'a [T],
+    pub(crate) counts: &'a [usize],
+    pub(crate) part: Option<usize>,
+}
+
+impl<T: Element> Uneven for Collection<'_, T> {
+    type Gives = (Vec<T>, Vec<usize>);
+
+    fn run_uneven(
+        self,
+        port: &mut Port,
+        work: &mut Workspace,
+        begun: StartedCall,
+    ) -> Result<Self::Gives, Stop> {
+        let Collection { send, counts, part } = self;
+        let (rank, p) = (port.rank(), port.size());
+        // A block for every rank, of which each takes its own.
+        let has_own = counts.len() == p;
+        let size = size_of::<T>();
+        let own =
+            own_blocks((send.as_ptr().cast(), send.len(), size), counts, has_own.then_some(rank));
+        let guard = Guard::new(port);
+        // SAFETY: as in `all_to_all`.
+        let mut are_elsewhere = unsafe { guard.port.show_blocks(&own) };
+        guard.port.log_call(begun);
+        let long = own.is_long();
+        let (mut blocks, mut lens) = (Vec::<(*const u8, bool)>::new(), Vec::new());
         if let Some(part) = part {
-            // SAFETY: the peer shows as many blocks, of elements of the same type (fingerprint); we
-            // have not shown anything since, nor finished.
-            let (from, len) = unsafe { shown.block(part, size) };
-            (blocks[peer], lens[peer]) = ((from, shown.is_elsewhere()), len);
+            // Those of this rank are where they were; the peers' come below.
+            let begin: usize = counts[..part].iter().sum();
+            blocks.resize(p, (send[begin..].as_ptr().cast(), true));
+            lens.resize(p, counts[part]);
         }
+        for peer in (rank + 1..p).chain(0..rank) {
+            let shown: ShownBlocks =
+                guard.port.look_at_blocks(peer, (counts.len(), has_own), long)?;
+            are_elsewhere |= shown.is_elsewhere();
+            if let Some(part) = part {
+                // SAFETY: the peer shows as many blocks, of elements of the same type
+                // (fingerprint); we have not shown anything since, nor finished.
+                let (from, len) = unsafe { shown.block(part, size) };
+                (blocks[peer], lens[peer]) = ((from, shown.is_elsewhere()), len);
+            }
+        }
+        if p > 2 {
+            guard.port.looked_at_all();
+        }
+        let total = lens.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+        let total = total.expect("the blocks sum to more than memory can hold");
+        let delivery = Delivery::of(work, total, p + counts.len(), size);
+        let mut all = Vec::<T>::with_capacity(total);
+        let mut at = 0;
+        for (&(from, is_elsewhere), &len) in blocks.iter().zip(&lens) {
+            // SAFETY: within the capacity, as `at + len <= total`; the block is kept as above,
+            // or borrowed by us.
+            unsafe {
+                delivery.copy(all.as_mut_ptr().add(at).cast(), from, len * size, is_elsewhere)
+            };
+            at += len;
+        }
+        // SAFETY: the first `at` elements are written, copies of elements of T.
+        unsafe { all.set_len(at) };
+        settle(guard, are_elsewhere)?;
+        Ok((all, lens))
     }
-    if p > 2 {
-        guard.port.looked_at_all();
-    }
-    let total = lens.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
-    let total = total.expect("the blocks sum to more than memory can hold");
-    let delivery = Delivery::of(work, total, p + counts.len(), size);
-    let mut all = Vec::<T>::with_capacity(total);
-    let mut at = 0;
-    for (&(from, is_elsewhere), &len) in blocks.iter().zip(&lens) {
-        // SAFETY: within the capacity, as `at + len <= total`; the block is kept as above,
-        // or borrowed by us.
-        unsafe { delivery.copy(all.as_mut_ptr().add(at).cast(), from, len * size, is_elsewhere) };
-        at += len;
-    }
-    // SAFETY: the first `at` elements are written, copies of elements of T.
-    unsafe { all.set_len(at) };
-    settle(guard, are_elsewhere)?;
-    Ok((all, lens))
 }
 
 /// Values on their way, sorted by the rank that each is for. A rank takes all that is for it or,
@@ -272,53 +321,63 @@ impl<T> Drop for Parcels<'_, T> {
 /// Moves each value of `outbox` to the rank that stands beside it, one of the port's, and appends
 /// to `inbox` those that come to this rank, each beside its sender: in rank order, and those of a
 /// sender in the order in which they were. If this fails, no value is in two places, or lost.
-pub(crate) fn exchange_owned<T>(
-    port: &mut Port,
-    work: &mut Workspace,
-    begun: StartedCall,
-    outbox: &mut Vec<(usize, T)>,
-    inbox: &mut Vec<(usize, T)>,
-) -> Result<(), Stop> {
-    let (rank, p, len) = (port.rank(), port.size(), outbox.len());
-    let size = size_of::<(usize, T)>();
-    let Workspace { counts, scratch, spans, .. } = work;
-    let mut parcels = Parcels::pack(port, (counts, scratch), outbox);
-    let (data, counts) = (parcels.sorted.cast_const().cast(), parcels.counts);
-    let own = OwnBlocks { counts, data, len, size, own: None, for_peers: len, is_lent: true };
-    // SAFETY: `parcels` keeps values and counts until the call is closed, or the port has quiesced.
-    unsafe { parcels.port.show_blocks(&own) };
-    parcels.port.log_call(begun);
-    let long = own.is_long();
-    let before = counts[..rank].iter().sum();
-    let mine = Span { at: parcels.sorted.wrapping_add(before).cast(), len: counts[rank] };
-    spans.clear();
-    spans.resize(p, mine);
-    for peer in (rank + 1..p).chain(0..rank) {
-        let shown = parcels.port.look_at_blocks(peer, (p, false), long)?;
-        // SAFETY: the peer shows a block for every rank, of elements of the same type
-        // (fingerprint); we have not finished.
-        let (at, len) = unsafe { shown.block(rank, size) };
-        spans[peer] = Span { at, len };
-    }
-    parcels.port.looked_at_all();
-    let total: usize = spans.iter().map(|span| span.len).sum();
-    inbox.reserve(total);
-    // From here on nothing can fail until this rank has finished.
-    let mut at = inbox.len();
-    for span in &*spans {
-        // SAFETY: `inbox` has room for all, and is no memory that a rank shows. These values are
-        // for this rank, which alone reads them, once; their owners forget those that it has taken.
-        unsafe {
-            inbox.as_mut_ptr().add(at).copy_from_nonoverlapping(span.at.cast(), span.len);
+pub(crate) struct OwnedExchange<'a, T> {
+    pub(crate) outbox: &'a mut Vec<(usize, T)>,
+    pub(crate) inbox: &'a mut Vec<(usize, T)>,
+}
+
+impl<T> Uneven for OwnedExchange<'_, T> {
+    type Gives = ();
+
+    fn run_uneven(
+        self,
+        port: &mut Port,
+        work: &mut Workspace,
+        begun: StartedCall,
+    ) -> Result<(), Stop> {
+        let OwnedExchange { outbox, inbox } = self;
+        let (rank, p, len) = (port.rank(), port.size(), outbox.len());
+        let size = size_of::<(usize, T)>();
+        let Workspace { counts, scratch, spans, .. } = work;
+        let mut parcels = Parcels::pack(port, (counts, scratch), outbox);
+        let (data, counts) = (parcels.sorted.cast_const().cast(), parcels.counts);
+        let own = OwnBlocks { counts, data, len, size, own: None, for_peers: len, is_lent: true };
+        // SAFETY: `parcels` keeps values and counts until the call is closed, or the port has
+        // quiesced.
+        unsafe { parcels.port.show_blocks(&own) };
+        parcels.port.log_call(begun);
+        let long = own.is_long();
+        let before = counts[..rank].iter().sum();
+        let mine = Span { at: parcels.sorted.wrapping_add(before).cast(), len: counts[rank] };
+        spans.clear();
+        spans.resize(p, mine);
+        for peer in (rank + 1..p).chain(0..rank) {
+            let shown = parcels.port.look_at_blocks(peer, (p, false), long)?;
+            // SAFETY: the peer shows a block for every rank, of elements of the same type
+            // (fingerprint); we have not finished.
+            let (at, len) = unsafe { shown.block(rank, size) };
+            spans[peer] = Span { at, len };
         }
-        at += span.len;
+        parcels.port.looked_at_all();
+        let total: usize = spans.iter().map(|span| span.len).sum();
+        inbox.reserve(total);
+        // From here on nothing can fail until this rank has finished.
+        let mut at = inbox.len();
+        for span in &*spans {
+            // SAFETY: `inbox` has room for all, and is no memory that a rank shows. These values
+            // are for this rank, which alone reads them, once; their owners forget those taken.
+            unsafe {
+                inbox.as_mut_ptr().add(at).copy_from_nonoverlapping(span.at.cast(), span.len);
+            }
+            at += span.len;
+        }
+        // SAFETY: so many are there now.
+        unsafe { inbox.set_len(at) };
+        parcels.has_taken_own = true;
+        parcels.port.finish();
+        parcels.port.close()?;
+        // All are taken.
+        std::mem::forget(parcels);
+        Ok(())
     }
-    // SAFETY: so many are there now.
-    unsafe { inbox.set_len(at) };
-    parcels.has_taken_own = true;
-    parcels.port.finish();
-    parcels.port.close()?;
-    // All are taken.
-    std::mem::forget(parcels);
-    Ok(())
 }

@@ -2,6 +2,7 @@
 //! rooms.
 
 use super::imports::{Crate, Module, name};
+use super::style::{files, read};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A folder of sources; its files and folders are rooms.
@@ -33,13 +34,10 @@ const HOUSES: [House; 14] = [
         below: "",
         order: &[
             "names", "error", "handle", "overflow", "arguments", "call", "objects", "choice",
-            "group", "team",
-            "types", "results", "collective", "grid", "plan", "view", "window", "requests",
-            "functions", "lib",
+            "group", "team", "types", "results", "collective", "grid", "plan", "view", "window",
+            "requests", "functions", "lib",
         ],
-        up: &[
-            ("call", "requests"),
-        ],
+        up: &[("call", "requests")],
     },
     House {
         sources: "interfaces/nodes/src",
@@ -74,9 +72,7 @@ const HOUSES: [House; 14] = [
     House {
         sources: "interfaces/mpi/src",
         below: "",
-        order: &[
-            "raw", "engine", "launch", "lib",
-        ],
+        order: &["raw", "engine", "launch", "lib"],
         up: &[],
     },
     House {
@@ -84,12 +80,9 @@ const HOUSES: [House; 14] = [
         below: "",
         order: &[
             "begun_by", "cores", "home", "rt", "heaps", "stack", "options", "static_tls", "load",
-            "wrapper", "faults", "launch",
-            "team", "embed", "lib",
+            "wrapper", "faults", "launch", "team", "embed", "lib",
         ],
-        up: &[
-            ("rt", "load"),
-        ],
+        up: &[("rt", "load")],
     },
     House {
         sources: "interfaces/mpiface/src",
@@ -98,12 +91,10 @@ const HOUSES: [House; 14] = [
             "awaits", "calls", "handle", "standard", "error", "mutex", "shape",
             "envelope", "signature", "target_lock", "thread_time", "word", "basic", "codes",
             "graph", "held", "history", "note", "place", "overlap", "site", "user_function",
-            "external",
-            "flat",
-            "handlers", "ops", "record", "topo", "edges", "log", "types", "distributed",
-            "operator", "kernel", "standings", "request", "polls", "window_part", "short_message",
-            "world", "p2p", "early", "comm", "attributes", "branch", "coll", "exchange",
-            "reduction", "route", "run", "started", "window", "rank", "begun", "api",
+            "external", "flat", "handlers", "ops", "record", "topo", "edges", "log", "types",
+            "distributed", "operator", "kernel", "standings", "request", "polls", "window_part",
+            "short_message", "world", "p2p", "early", "comm", "attributes", "branch", "coll",
+            "exchange", "reduction", "route", "run", "started", "window", "rank", "begun", "api",
             "forked", "held_by_rank",
         ],
         up: &[
@@ -125,13 +116,10 @@ const HOUSES: [House; 14] = [
         sources: "tools/bench/src",
         below: "",
         order: &[
-            "byte_size", "interrupt", "progress", "svg", "matrix", "paper",
-            "source", "bench", "place", "measure", "programs", "pair", "command", "cli", "main",
-            "lib",
+            "byte_size", "interrupt", "progress", "svg", "matrix", "paper", "source", "bench",
+            "place", "measure", "programs", "pair", "command", "cli", "main", "lib",
         ],
-        up: &[
-            ("bench", "measure"),
-        ],
+        up: &[("bench", "measure")],
     },
     House {
         sources: "tools/cli/src",
@@ -145,9 +133,7 @@ const HOUSES: [House; 14] = [
     House {
         sources: "tools/report/src",
         below: "",
-        order: &[
-            "calibrate", "peers", "report", "command", "main", "lib",
-        ],
+        order: &["calibrate", "peers", "report", "command", "main", "lib"],
         up: &[],
     },
     House {
@@ -158,9 +144,7 @@ const HOUSES: [House; 14] = [
             "memory", "soak_elements", "perform_call", "run_script", "pace", "promises", "command",
             "lib",
         ],
-        up: &[
-            ("started_calls", "soak_elements"),
-        ],
+        up: &[("started_calls", "soak_elements")],
     },
     House {
         sources: "tools/waits/src",
@@ -231,6 +215,22 @@ fn no_room_imports_a_higher_one() {
         found.extend(faults.iter().map(|it| format!("{}/{}: {it}", house.sources, house.below)));
     }
     assert!(found.is_empty(), "{found:#?}");
+}
+
+/// The executors of calls, each with its only call.
+const EXECUTORS: &str = "call.run_alone( call.run_at_the_gates( call.run_eagerly( board::run( \
+                         plan::run( blocks.run_uneven(";
+
+#[test]
+fn one_file_calls_executors_each_once() {
+    for file in files("src", "rs").iter().filter(|file| !file.starts_with("src/exec")) {
+        let (text, is_route) = (read(file), file.ends_with("comm/route.rs"));
+        assert!(!is_route || !text.contains("macro_rules!"), "a macro may make more calls");
+        for executor in EXECUTORS.split(' ') {
+            let calls = text.matches(executor).count();
+            assert_eq!(calls, usize::from(is_route), "{executor} in {}", file.display());
+        }
+    }
 }
 
 #[test]

@@ -1,103 +1,105 @@
-//! Reductions and scans by direct access.
+//! Shares of reductions and scans by direct access.
 
-use super::super::call::RawBuffers;
 use super::super::kernel::{Kernel, MOST_INPUTS};
-use super::{Access, Work, blocks, half_of_scratch};
-use crate::shared::Stop;
+use super::{AccessTask, Work, blocks, half_of_scratch, ordered};
 use std::ops::Range;
 
 /// All-reduce in place.
 ///
 /// # Safety
-/// See [`OnBoards`](super::OnBoards).
-pub(in crate::exec) unsafe fn all_reduce(call: &mut Access<'_>) -> Result<(), Stop> {
-    let len = call.len();
-    call.meet(call.call.memory().output, len)?;
-    let Access { work, all, .. } = &*call;
-    let mine = work.share(len);
-    if let [a, b] = all[..] {
-        let at = |buf: *mut u8| work.at(buf, mine.start);
-        // SAFETY: shares of different ranks are disjoint, the two buffers
-        // are (two live `&mut`), and both owners keep them until we finish.
-        unsafe { work.kernel.both(at(a), at(b), mine.len()) };
-    } else {
-        for block in work.blocks(mine) {
-            // SAFETY: as above: this range of every buffer is ours alone.
-            unsafe {
-                work.fold(work.scratch, all, block.start, block.len());
-                for &x in all.iter() {
-                    work.kernel.copy(work.at(x, block.start), work.scratch, block.len());
-                }
-            }
-        }
-    }
-    call.part()
+/// See [`ShareOf`](super::ShareOf).
+pub(in crate::exec) unsafe fn all_reduce(task: &AccessTask<'_>, all: &[*mut u8]) {
+    let all = &all[..task.work.p];
+    // SAFETY: shares of different ranks are disjoint, the buffers are (live `&mut`s).
+    unsafe { task.combine(task.work.share(task.call.unit()), all, all) };
 }
 
 /// Reduce of vectors of which the root's is the output.
 ///
 /// # Safety
-/// See [`OnBoards`](super::OnBoards).
-pub(in crate::exec) unsafe fn reduce(call: &mut Access<'_>) -> Result<(), Stop> {
-    let (len, root) = (call.len(), call.call.root_rank());
-    call.meet(call.call.memory().output, len)?;
-    let Access { work, all, .. } = &*call;
-    let mine = work.share(len);
-    if let [a, b] = all[..] {
-        let at = |buf: *mut u8| work.at(buf, mine.start);
-        // SAFETY: everybody only reads, except that this range of the
-        // root's buffer is written by us alone.
-        unsafe { work.kernel.combine(at(all[root]), at(a), at(b), mine.len()) };
-    } else {
-        for block in work.blocks(mine) {
-            // SAFETY: as above; the scratch memory is ours.
-            unsafe {
-                work.fold(work.scratch, all, block.start, block.len());
-                work.kernel.copy(work.at(all[root], block.start), work.scratch, block.len());
-            }
-        }
-    }
-    call.part()
+/// See [`ShareOf`](super::ShareOf).
+pub(in crate::exec) unsafe fn reduce(task: &AccessTask<'_>, all: &[*mut u8]) {
+    let (all, to) = (&all[..task.work.p], all[task.call.root_rank()]);
+    // SAFETY: everybody only reads, except that this range of the root's buffer is written by us
+    // alone.
+    unsafe { task.combine(task.work.share(task.call.unit()), all, &[to]) };
 }
 
-/// Reduce-scatter: the own part of all inputs goes to the output.
+/// Reduce-scatter: the own block of all inputs goes to the output.
 ///
 /// # Safety
-/// See [`OnBoards`](super::OnBoards).
-pub(in crate::exec) unsafe fn reduce_scatter(call: &mut Access<'_>) -> Result<(), Stop> {
-    let cut = call.call.cut();
-    let (len, part) = (cut.total(call.work.p), cut.block(call.work.rank));
-    let RawBuffers { input, output, .. } = *call.call.memory();
-    call.meet(input.cast_mut(), len)?;
-    let Access { work, all, .. } = &*call;
-    if work.p <= MOST_INPUTS && !work.stream {
-        // SAFETY: the inputs are only read, by everybody; the output is
-        // ours.
-        unsafe { work.fold(output, all, part.start, part.len()) };
-    } else {
-        for block in work.blocks(part.clone()) {
-            let to = work.at(output, block.start - part.start);
-            // SAFETY: as above; the scratch memory is ours.
-            unsafe {
-                work.fold(work.scratch, all, block.start, block.len());
-                work.deliver(to, work.scratch, block.len());
-            }
+/// See [`ShareOf`](super::ShareOf).
+pub(in crate::exec) unsafe fn reduce_scatter(task: &AccessTask<'_>, all: &[*mut u8]) {
+    let (work, output) = (&task.work, task.call.memory().output);
+    let (all, part) = (&all[..work.p], task.call.cut().block(work.rank));
+    // SAFETY: the inputs are only read, by everybody; the output is ours.
+    unsafe {
+        if work.p <= MOST_INPUTS && !work.stream && !task.call.is_in_order() {
+            return work.fold(output, all, part.start, part.len());
         }
+        // Where element 0 of the result would be.
+        let to = output.wrapping_sub(part.start.wrapping_mul(work.kernel.size()));
+        task.combine(part, all, &[to]);
     }
-    call.part()
 }
 
 /// Inclusive scan in place.
 ///
 /// # Safety
-/// See [`OnBoards`](super::OnBoards).
-pub(in crate::exec) unsafe fn scan(call: &mut Access<'_>) -> Result<(), Stop> {
-    let len = call.len();
-    call.meet(call.call.memory().output, len)?;
-    let Access { work, all, .. } = &*call;
-    // SAFETY: these are everybody's, who keep them until we finish.
-    unsafe { scan_part(work.kernel, work.share(len), (all, all)) };
-    call.part()
+/// See [`ShareOf`](super::ShareOf).
+pub(in crate::exec) unsafe fn scan(task: &AccessTask<'_>, all: &[*mut u8]) {
+    let (work, all) = (&task.work, &all[..task.work.p]);
+    // SAFETY: this range of every buffer is ours alone.
+    unsafe { scan_part(work.kernel, work.share(task.call.unit()), (all, all)) };
+}
+
+/// Exclusive scan in place. Rank 0's vector is filled with its identity, if it has one.
+///
+/// # Safety
+/// See [`ShareOf`](super::ShareOf).
+pub(in crate::exec) unsafe fn exclusive_scan(task: &AccessTask<'_>, all: &[*mut u8]) {
+    let (work, (all, second)) = (&task.work, all.split_at(task.work.p));
+    let part = work.share(task.call.unit());
+    // SAFETY: as in `scan`; rank 0 keeps its identity.
+    unsafe { exclusive_scan_part(work.kernel, part, (all, all), second[0], work.scratch) };
+}
+
+impl AccessTask<'_> {
+    /// Combines the elements `part` of the vectors at the addresses in `from`, and stores them at
+    /// their places in each of the vectors at those in `to`: in rank order, or in fixed order.
+    ///
+    /// # Safety
+    /// As [`ordered::reduce_part`].
+    unsafe fn combine(&self, part: Range<usize>, from: &[*mut u8], to: &[*mut u8]) {
+        let work = &self.work;
+        if self.call.is_in_order() {
+            let near = work.rank % to.len();
+            // SAFETY: passed on.
+            return unsafe {
+                ordered::reduce_part(work.kernel, part, (from, to), near, work.scratch)
+            };
+        }
+        // Two in place, which need no scratch memory.
+        if let ([a, b], true) = (from, work.scratch.is_null()) {
+            let at = |buf: *mut u8| work.at(buf, part.start);
+            // SAFETY: by the contract; the two are two vectors.
+            return unsafe {
+                match *to {
+                    [to] => work.kernel.combine(at(to), at(*a), at(*b), part.len()),
+                    _ => work.kernel.both(at(*a), at(*b), part.len()),
+                }
+            };
+        }
+        for block in work.blocks(part) {
+            // SAFETY: by the contract; the scratch memory is ours.
+            unsafe {
+                work.fold(work.scratch, from, block.start, block.len());
+                for &to in to {
+                    work.deliver(work.at(to, block.start), work.scratch, block.len());
+                }
+            }
+        }
+    }
 }
 
 /// Makes the elements `part` of an inclusive scan of the vectors at the addresses in `from`; its
@@ -133,23 +135,6 @@ pub(super) unsafe fn scan_part(
             }
         }
     }
-}
-
-/// Exclusive scan in place. Rank 0's vector is filled with its identity, if it has one.
-///
-/// # Safety
-/// See [`OnBoards`](super::OnBoards).
-pub(in crate::exec) unsafe fn exclusive_scan(call: &mut Access<'_>) -> Result<(), Stop> {
-    let len = call.len();
-    let RawBuffers { input, output, .. } = *call.call.memory();
-    let identity = call.meet_with((output, input.cast_mut()), len)?;
-    let Access { work, all, .. } = &*call;
-    // SAFETY: these are everybody's, who keep them, and rank 0 its identity, until all have
-    // finished.
-    unsafe {
-        exclusive_scan_part(work.kernel, work.share(len), (all, all), identity, work.scratch);
-    }
-    call.part()
 }
 
 /// Makes the elements `part` of an exclusive scan, as [`scan_part`]; the first of its vectors is

@@ -27,21 +27,18 @@
 
 pub(super) mod direct_move;
 pub(super) mod direct_reduce;
-pub(crate) mod ordered;
+mod ordered;
 pub(crate) mod started;
+
+pub(super) use ordered::{BLOCK, blocks};
 
 use super::call::{Call, Partition, RawBuffers};
 use super::kernel::stream;
 use super::{Kernel, Workspace};
 use crate::dist::chunk;
+use crate::schedule::Operation;
 use crate::shared::{Guard, Port, StartedCall, Stop};
 use std::ops::Range;
-
-/// Bytes that are worked on over all ranks before the next are begun, where
-/// they pass through a partial result or a bounce buffer: it and a few inputs
-/// then stay in the innermost cache (32 KiB or more on every machine of the
-/// last ten years).
-pub(super) const BLOCK: usize = 8 << 10;
 
 /// The part of `len` elements that rank `rank` of `p` works on, in whole lines
 /// of `1 << line` elements from the beginning: two ranks write to one cache line
@@ -58,23 +55,8 @@ fn share(len: usize, rank: usize, p: usize, line: u32) -> Range<usize> {
     (part.start << line).min(len)..(part.end << line).min(len)
 }
 
-/// The ranges of a part that fit a block.
-pub(super) fn blocks(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
-    let step = (BLOCK / size.max(1)).max(1);
-    range.clone().step_by(step).map(move |i| i..i.saturating_add(step).min(range.end))
-}
-
-/// The state that a call has at hand.
-pub(super) struct Access<'a> {
-    port: &'a mut Port,
-    /// The call, which goes on record once its notice is out.
-    begun: StartedCall,
-    call: &'a Call<'a, RawBuffers<'a>>,
-    /// Room for everybody's address.
-    all: &'a mut Vec<*mut u8>,
-    work: Work<'a>,
-}
-
+/// A call by direct access: show, look at all, do this rank's share, wait for all.
+/// `between` runs when the rank's memory is shown, before it looks at anybody.
 pub(crate) fn run<R>(
     port: &mut Port,
     work: &mut Workspace,
@@ -82,51 +64,157 @@ pub(crate) fn run<R>(
     call: &Call<'_, RawBuffers<'_>>,
     between: impl FnOnce() -> R,
 ) -> Result<R, Stop> {
-    match call.is_in_order() {
-        true => ordered::run(port, work, begun, call, between),
-        false => run_direct(port, work, begun, call).map(|()| between()),
-    }
-}
-
-fn run_direct(
-    port: &mut Port,
-    work: &mut Workspace,
-    begun: StartedCall,
-    call: &Call<'_, RawBuffers<'_>>,
-) -> Result<(), Stop> {
-    let kernel = &call.memory().kernel;
+    let (operation, kernel) = (call.operation(), &call.memory().kernel);
     let (rank, p) = (port.rank(), port.size());
     // A combination in place delivers nothing, and two ranks combine where the operands are.
-    let in_place = call.operation().has_order() && call.operation().is_in_place();
+    let in_place = operation.has_order() && operation.is_in_place();
+    let bytes = match call.is_in_order() {
+        true => ordered::scratch(kernel, p),
+        false => scratch_bytes(kernel),
+    };
     let scratch = match in_place && p == 2 {
         true => std::ptr::null_mut(),
-        false => work.scratch.reserve(scratch_bytes(kernel), kernel.align()),
+        false => work.scratch.reserve(bytes, kernel.align()),
     };
     let stream = !in_place && touched(call, p) >= work.stream_from;
+    let task = AccessTask { call, work: Work { kernel, rank, p, scratch, stream } };
     // The operator is user code.
-    let guard = match call.operation().combines() {
+    let guard = match operation.combines() {
         true => Guard::around_user_code(port),
         false => Guard::new(port),
     };
-    let access = &mut Access {
-        port: &mut *guard.port,
-        begun,
-        call,
-        all: &mut work.addresses,
-        work: Work { kernel, rank, p, scratch, stream },
+    let result = match operation {
+        Operation::Scatter | Operation::Gather => {
+            let result = between();
+            task.run_at_the_root(guard.port, begun)?;
+            result
+        }
+        _ => {
+            let result = task.meet(guard.port, begun, &mut work.addresses, between)?;
+            // SAFETY: the share of the call's operation; these are everybody's, and are kept until
+            // all have finished.
+            unsafe { (call.code().share)(&task, &work.addresses) };
+            guard.port.finish();
+            guard.port.close()?;
+            result
+        }
     };
-    // SAFETY: the function of the call's operation; the call promises its memory.
-    unsafe { (call.code().on_boards)(access)? };
     guard.disarm();
-    Ok(())
+    Ok(result)
 }
 
-/// An operation by direct access.
+/// An operation between the waits of a call.
+pub(super) struct AccessTask<'a> {
+    call: &'a Call<'a, RawBuffers<'a>>,
+    work: Work<'a>,
+}
+
+/// A rank's share of an operation: gets the addresses that all ranks show, the first ones in rank
+/// order, then the second ones; of an operation in which the root alone shows its memory, the
+/// address of this rank's block there.
 ///
 /// # Safety
-/// The call is one of that operation, and its memory as [`RawBuffers`] promises. The scratch memory
-/// has [`scratch_bytes`], unless two ranks combine in place.
-pub(super) type OnBoards = unsafe fn(&mut Access<'_>) -> Result<(), Stop>;
+/// The call is one of that operation, and its memory as [`RawBuffers`] promises. The addresses are
+/// those of such memory of all ranks, which keep it until this rank has finished, and access
+/// nothing but their shares. The scratch memory has [`scratch_bytes`], or in fixed order
+/// [`ordered::scratch`], unless two ranks combine in place.
+pub(super) type ShareOf = unsafe fn(&AccessTask<'_>, &[*mut u8]);
+
+impl AccessTask<'_> {
+    /// The two addresses that this rank shows, and a number of elements.
+    fn shows(&self) -> (*mut u8, *mut u8, usize) {
+        let &RawBuffers { input, output, .. } = self.call.memory();
+        let (input, cut) = (input.cast_mut(), self.call.cut());
+        let (rank, p) = (self.work.rank, self.work.p);
+        match self.call.operation() {
+            Operation::AllGather => (input, input, cut.len_of(rank)),
+            // Where a block of a length of its own begins only its sender knows.
+            Operation::AllToAll => (input, cut.shown(), cut.total(p)),
+            Operation::ReduceScatter => (input, input, cut.total(p)),
+            Operation::ExclusiveScan => (output, input, self.call.unit()),
+            Operation::AllToAllInPlace => (output, output, cut.total(p)),
+            _ => (output, output, self.call.unit()),
+        }
+    }
+
+    /// How many elements `peer` must show; none if only it knows.
+    fn expects(&self, peer: usize) -> Option<usize> {
+        match (self.call.operation(), self.call.cut()) {
+            (Operation::AllGather, cut) => Some(cut.len_of(peer)),
+            (_, Partition::Pairs { .. }) => None,
+            _ => Some(self.shows().2),
+        }
+    }
+
+    /// Shows this rank's memory, and collects everybody's addresses in `all`.
+    fn meet<R>(
+        &self,
+        port: &mut Port,
+        begun: StartedCall,
+        all: &mut Vec<*mut u8>,
+        between: impl FnOnce() -> R,
+    ) -> Result<R, Stop> {
+        let (rank, p, (a, b, len)) = (self.work.rank, self.work.p, self.shows());
+        port.show(a, b, len);
+        port.log_call(begun);
+        let result = between();
+        all.resize(2 * p, a);
+        (all[rank], all[p + rank]) = (a, b);
+        // Each begins with its successor, so that not all look at one board.
+        for peer in (rank + 1..p).chain(0..rank) {
+            let shown = port.notice(peer, self.expects(peer))?;
+            (all[peer], all[p + peer]) = (shown.a, shown.b);
+        }
+        port.noticed_all();
+        if let Partition::Pairs { recv, .. } = self.call.cut() {
+            for (peer, &expected) in recv.iter().enumerate() {
+                // SAFETY: the peer is in the same call (fingerprint), shows its counts, and keeps
+                // them until all have finished.
+                let sent = unsafe { self.call.cut().of_peer(all[p + peer], p) }.len_of(rank);
+                if sent != expected {
+                    return Err(port.unequal(peer, expected, sent));
+                }
+            }
+        }
+        Ok(result)
+    }
+
+    /// An operation in which the root alone shows a buffer: it has a block for every rank, and each
+    /// moves its own.
+    fn run_at_the_root(&self, port: &mut Port, begun: StartedCall) -> Result<(), Stop> {
+        let (cut, root) = (self.call.cut(), self.call.root_rank());
+        let (rank, p) = (self.work.rank, self.work.p);
+        let &RawBuffers { input, output, .. } = self.call.memory();
+        // SAFETY: the root is in the same call and keeps its buffer until all have finished; the
+        // block is within it by the root's own counts, and moved by this rank alone.
+        let share = |at: *mut u8| unsafe { (self.call.code().share)(self, &[at]) };
+        if rank == root {
+            let buf = match self.call.operation() {
+                Operation::Gather => output,
+                _ => input.cast_mut(),
+            };
+            port.show_alone(buf, cut.shown(), cut.total(p));
+            port.log_call(begun);
+            share(self.work.at(buf, cut.block(rank).start));
+            // In this order: two ranks that both take themselves for the root then
+            // wait for each other, which is noticed.
+            port.close_alone()?;
+            port.finish();
+        } else {
+            port.log_call(begun);
+            let shown = port.notice_alone(root, Some(cut.total(p)))?;
+            // SAFETY: the root is in the same call (fingerprint), shows its counts
+            // if we have some, and keeps them until all have finished.
+            let there = unsafe { cut.of_peer(shown.b, p) }.block(rank);
+            if there.len() != cut.len_of(rank) {
+                return Err(port.unequal(root, cut.len_of(rank), there.len()));
+            }
+            share(self.work.at(shown.a, there.start));
+            port.finish_for(root);
+        }
+        Ok(())
+    }
+}
 
 /// Bytes that a call reads and writes on all `p` ranks together.
 fn touched(call: &Call<'_, RawBuffers<'_>>, p: usize) -> usize {
@@ -151,56 +239,11 @@ fn half_of_scratch(kernel: &Kernel<'_>) -> usize {
     BLOCK.max(kernel.size()).next_multiple_of(kernel.align())
 }
 
-impl<'a> Access<'a> {
-    /// Elements of the vector, or of each block.
-    fn len(&self) -> usize {
-        match self.call.cut() {
-            Partition::Vector(n) | Partition::Equal(n) => n,
-            Partition::Varied(_) | Partition::Pairs { .. } => 0,
-        }
-    }
-
-    /// Shows `own`, `len` elements, and collects everybody's addresses, in rank order. When its
-    /// work is done the rank [parts](Access::part).
-    fn meet(&mut self, own: *mut u8, len: usize) -> Result<(), Stop> {
-        self.meet_with((own, std::ptr::null_mut()), len).map(|_| ())
-    }
-
-    /// As [`meet`](Access::meet), with a second address of each rank; returns that of rank 0.
-    fn meet_with(&mut self, own: (*mut u8, *mut u8), len: usize) -> Result<*mut u8, Stop> {
-        let Access { port, begun, all, work, .. } = self;
-        port.show(own.0, own.1, len);
-        port.log_call(*begun);
-        let (rank, p) = (work.rank, work.p);
-        if all.len() != p {
-            all.resize(p, own.0);
-        }
-        all[rank] = own.0;
-        let mut second = own.1;
-        // Each begins with its successor, so that not all look at one board.
-        for peer in (rank + 1..p).chain(0..rank) {
-            let shown = port.notice(peer, Some(len))?;
-            all[peer] = shown.a;
-            if peer == 0 {
-                second = shown.b;
-            }
-        }
-        port.noticed_all();
-        Ok(second)
-    }
-
-    /// Returns when everybody has done its work.
-    fn part(&mut self) -> Result<(), Stop> {
-        self.port.finish();
-        self.port.close()
-    }
-}
-
 /// An operation without memory.
 ///
 /// # Safety
 /// None is needed.
-pub(super) unsafe fn barrier(_: &mut Access<'_>) -> Result<(), Stop> {
+pub(super) unsafe fn barrier(_: &AccessTask<'_>, _: &[*mut u8]) {
     unreachable!("a barrier has no memory to access")
 }
 

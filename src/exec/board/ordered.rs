@@ -1,26 +1,27 @@
-//! Reductions by direct access in the order of one tree.
+//! Combination of all ranks' vectors in the order of one tree.
 //!
 //! Rank `i` combines chunk `i` of all buffers, neighbours first (see
 //! `order.rs`), in scratch memory, and stores the result where it belongs. The
 //! order of an element's operands depends on nothing but their number: not on
 //! the length, the chunks or the blocks.
 
-use super::super::kernel::OperandTree;
-use super::{BLOCK, Call, Kernel, RawBuffers, Workspace, blocks};
-use crate::dist::chunk;
+use super::super::kernel::{Kernel, OperandTree};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::order::by_levels;
-use crate::schedule::Operation;
-use crate::shared::{Guard, Port, StartedCall, Stop};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// A rank's own memory in a call: room for the peers' addresses, and [`scratch`] bytes
-/// aligned for the kernel's elements.
-struct Desk<'a> {
-    all: &'a mut Vec<*mut u8>,
-    slots: *mut u8,
+/// Bytes that are worked on over all ranks before the next are begun, where
+/// they pass through a partial result or a bounce buffer: it and a few inputs
+/// then stay in the innermost cache (32 KiB or more on every machine of the
+/// last ten years).
+pub(crate) const BLOCK: usize = 8 << 10;
+
+/// The ranges of a part that fit a block.
+pub(crate) fn blocks(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
+    let step = (BLOCK / size.max(1)).max(1);
+    range.clone().step_by(step).map(move |i| i..i.saturating_add(step).min(range.end))
 }
 
 /// Bytes between one partial result and the next, which is aligned like the
@@ -33,113 +34,6 @@ fn slot(kernel: &Kernel<'_>) -> usize {
 /// every level of the tree.
 pub(crate) fn scratch(kernel: &Kernel<'_>, p: usize) -> usize {
     slot(kernel) * (p.ilog2() as usize + 2)
-}
-
-/// A reduction; `meanwhile` runs when this rank's part is shown, before it looks at
-/// anybody.
-#[inline]
-pub(crate) fn run<R>(
-    port: &mut Port,
-    work: &mut Workspace,
-    begun: StartedCall,
-    call: &Call<'_, RawBuffers<'_>>,
-    meanwhile: impl FnOnce() -> R,
-) -> Result<R, Stop> {
-    port.log_call(begun);
-    let &RawBuffers { ref kernel, input, output, .. } = call.memory();
-    let (rank, p) = (port.rank(), port.size());
-    let slots = work.scratch.reserve(scratch(kernel, p), kernel.align());
-    let own = Desk { all: &mut work.addresses, slots };
-    let (cut, n) = (call.cut(), call.unit());
-    // SAFETY: the call's promise; the scratch memory is this communicator's own.
-    unsafe {
-        match call.operation() {
-            Operation::AllReduce => all_reduce(port, output, n, kernel, own, meanwhile),
-            Operation::Reduce => {
-                let to = To::Root(call.root_rank());
-                reduce(port, output, n, to, kernel, own, meanwhile)
-            }
-            _ => {
-                let to = To::Own(cut.block(rank), output);
-                reduce(port, input, cut.total(p), to, kernel, own, meanwhile)
-            }
-        }
-    }
-}
-
-/// All-reduce in place of `len` elements at `buf`; `meanwhile` runs when they are
-/// shown, before this rank looks at anybody.
-///
-/// # Safety
-/// `buf` is valid for reads and writes of `len` elements of the kernel's type,
-/// and nobody but this call and the peers' same call accesses it.
-#[inline]
-unsafe fn all_reduce<R>(
-    port: &mut Port,
-    buf: *mut u8,
-    len: usize,
-    kernel: &Kernel<'_>,
-    own: Desk<'_>,
-    meanwhile: impl FnOnce() -> R,
-) -> Result<R, Stop> {
-    let guard = Guard::around_user_code(port);
-    let port = &mut *guard.port;
-    let rank = port.rank();
-    let Desk { all, slots } = own;
-    port.show(buf, buf, len);
-    let result = meanwhile();
-    addresses(port, buf, len, all)?;
-    // SAFETY: these are everybody's, who keep them until we finish.
-    unsafe { reduce_part(kernel, chunk(len, rank, all.len()), (all, all), rank, slots) };
-    port.finish();
-    port.close()?;
-    guard.disarm();
-    Ok(result)
-}
-
-/// Where the result of [`reduce`] goes.
-enum To {
-    /// These elements of it to this rank's own memory at the address.
-    Own(Range<usize>, *mut u8),
-    /// All of it to the input of this rank, in its place.
-    Root(usize),
-}
-
-/// Reduce of `len` elements at `input` on every rank.
-///
-/// # Safety
-/// - `input` is valid for reads of `len` elements of the kernel's type, on a root
-///   also for writes, and nobody writes it during the call but this call.
-/// - All ranks name one root, or none does; an own output is valid for writes of
-///   its elements and overlaps no input.
-#[inline]
-unsafe fn reduce<R>(
-    port: &mut Port,
-    input: *const u8,
-    len: usize,
-    to: To,
-    kernel: &Kernel<'_>,
-    own: Desk<'_>,
-    meanwhile: impl FnOnce() -> R,
-) -> Result<R, Stop> {
-    let guard = Guard::around_user_code(port);
-    let port = &mut *guard.port;
-    let Desk { all, slots } = own;
-    let input = input.cast_mut();
-    port.show(input, input, len);
-    let result = meanwhile();
-    addresses(port, input, len, all)?;
-    // Where element 0 of the result would be.
-    let (part, base) = match to {
-        To::Own(part, output) => (part.clone(), output.wrapping_sub(part.start * kernel.size())),
-        To::Root(root) => (chunk(len, port.rank(), port.size()), all[root]),
-    };
-    // SAFETY: everybody's inputs, which they keep until we finish.
-    unsafe { reduce_part(kernel, part, (all, &[base]), 0, slots) };
-    port.finish();
-    port.close()?;
-    guard.disarm();
-    Ok(result)
 }
 
 /// Combines the elements `part` of the vectors at the addresses in `from`, and stores them at their
@@ -186,7 +80,7 @@ pub(crate) unsafe fn reduce_part(
 ///   [`BRIEF_ROOM`] bytes and the alignment [`BRIEF_ALIGN`] at most, and nobody writes them.
 /// - `to` is valid for writes of these elements, and overlaps no input.
 #[inline(always)]
-pub(in crate::exec) unsafe fn reduce_brief(
+pub(crate) unsafe fn reduce_brief(
     kernel: Kernel<'_>,
     all: &[*mut u8],
     part: Range<usize>,
@@ -229,25 +123,6 @@ unsafe fn tree_of_brief(kernel: Kernel<'_>, all: &[*mut u8], at: usize, n: usize
         }
         done += some;
     }
-}
-
-/// Collects everybody's buffer, in rank order.
-fn addresses(
-    port: &mut Port,
-    own: *mut u8,
-    len: usize,
-    all: &mut Vec<*mut u8>,
-) -> Result<(), Stop> {
-    let p = port.size();
-    all.clear();
-    all.resize(p, own);
-    // Each begins with its successor, so that not all look at one board.
-    for d in 1..p {
-        let peer = (port.rank() + d) % p;
-        all[peer] = port.notice(peer, Some(len))?.a;
-    }
-    port.noticed_all();
-    Ok(())
 }
 
 /// Combines `len` elements, `at` bytes behind each of the addresses in `all`, in

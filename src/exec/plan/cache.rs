@@ -118,8 +118,8 @@ impl PlanCache {
         self.odd.as_ref().unwrap_or_else(|| &self.kept[self.latest].1)
     }
 
-    /// Makes the plan of the same call before, with the blocks of the list of counts of this number,
-    /// if it has counts, the latest; its fingerprint.
+    /// Makes the plan of the same call before the latest; its fingerprint. A list of counts has the
+    /// number `counts`.
     #[inline(always)]
     pub(crate) fn again<D>(&mut self, call: &Call<'_, D>, counts: u64) -> Option<CallParams> {
         let len = length(call, Some(counts))?;
