@@ -92,7 +92,7 @@ impl Comm {
     #[inline(always)]
     pub(super) fn carry_out_moving(&mut self, call: Call<'_, RawBuffers<'_>>) {
         match self.short_route(&call, call.element_size()) {
-            Some(short) => _ = self.by_short_route(short, &call),
+            Some(short) => self.by_short_route(short, &call),
             // (A copy: the address of the call itself is nobody's, so it stays in registers.)
             None => self.carry_on(&{ call }),
         }
@@ -531,7 +531,8 @@ impl Comm {
         let bare = call.bare();
         let of_choice = (self.dims().cloned(), self.levels(algorithm));
         // Those of a step's own are of the call that it is a step of.
-        let number = self.step_fingerprint.is_none().then(|| self.port.number_of_counts());
+        let has_number = call.is_varied() && self.step_fingerprint.is_none();
+        let number = has_number.then(|| self.port.number_of_counts());
         let key = PlanKey::of(call, algorithm, call.message_element_size(), number, of_choice);
         match key {
             Some(key) if self.work.plans.find(&key) => Ok(None),

@@ -68,13 +68,10 @@ pub(crate) fn run<R>(
     let (rank, p) = (port.rank(), port.size());
     // A combination in place delivers nothing, and two ranks combine where the operands are.
     let in_place = operation.has_order() && operation.is_in_place();
-    let bytes = match call.is_in_order() {
-        true => ordered::scratch(kernel, p),
-        false => scratch_bytes(kernel),
-    };
-    let scratch = match in_place && p == 2 {
-        true => std::ptr::null_mut(),
-        false => work.scratch.reserve(bytes, kernel.align()),
+    let scratch = match (in_place && p == 2, call.is_in_order()) {
+        (true, _) => std::ptr::null_mut(),
+        (_, true) => work.scratch.reserve(ordered::scratch(kernel, p), kernel.align()),
+        _ => work.scratch.reserve(scratch_bytes(kernel), kernel.align()),
     };
     let stream = !in_place && touched(call, p) >= work.stream_from;
     let task = AccessTask { call, work: Work { kernel, rank, p, scratch, stream } };
