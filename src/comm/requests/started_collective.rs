@@ -200,7 +200,10 @@ impl Running for Collective<'_> {
 
     fn awaited(&self, at: &RankPlace) -> usize {
         let first = if self.progress.is_over() { at.rank + 1 } else { self.sources.0 };
-        RankCards::of(at).peer(first, self.progress.passed())
+        let (own, passed) = (RankCards::of(at), self.progress.passed());
+        let peer = own.peer(first, passed);
+        // One that needs nobody is over at its next look: any other rank will do until then.
+        if peer == at.rank { own.peer(peer + 1, 0) } else { peer }
     }
 
     fn left(&self, at: &RankPlace) -> Option<usize> {
