@@ -115,7 +115,7 @@ impl Default for CopyRooms {
 
 impl CopyRooms {
     /// The room for request `number`. That of the next one is not behind it: a processor that reads
-    /// a copy fetches what lies there, while the next one is being written.
+    /// a copy fetches the lines there, while the next one is being written.
     #[inline(always)]
     pub(crate) fn room(&self, number: u64) -> *mut u8 {
         self.0.wrapping_add((number as usize).wrapping_mul(17) % COLUMNS).cast()

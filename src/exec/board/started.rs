@@ -260,7 +260,7 @@ impl<'a> Job<'a> {
         unsafe { kernel.copy(room, from, n) };
     }
 
-    /// This rank's work. `all` is what its [sources](Job::sources) and this rank have shown: copies
+    /// This rank's work. `all` is shown by its [sources](Job::sources) and this rank: copies
     /// of the inputs if the call is brief, else the memory itself; if [counts](Job::counts_shown)
     /// are shown, the places of their addresses follow.
     ///
