@@ -376,9 +376,17 @@ fn mutants_are_found() {
 model! {
     columns_used_twice; name: "cards: 3 started calls by copies, over 2 columns", ranks: 2,
     bound: Some(2), floor: 17_200, catches: &[Entered, Finished], silent: &[Waiting],
-    body: || ranks(2, |port| started(port, 3, true));
+    body: || ranks(2, |port| started(port, 3, Way::Copies));
     must_fail("cards: claimed before all have finished", Some(2), "Causality violation",
-        || claiming_early::ranks(2, |port| claiming_early::started(port, 3, true)));
+        || claiming_early::ranks(2, |port| {
+            claiming_early::started(port, 3, claiming_early::Way::Copies)
+        }));
+}
+
+model! {
+    cards_one_way; name: "cards: 3 started calls over 2 columns, one rank needs nobody", ranks: 2,
+    bound: Some(2), floor: 17_200, catches: &[Entered, Finished], silent: &[Waiting],
+    body: || ranks(2, |port| started(port, 3, Way::OneWay))
 }
 
 model! {
@@ -392,5 +400,5 @@ model! {
 model! {
     columns_side_by_side; name: "cards: 2 started calls at a time, on memory", ranks: 2,
     bound: Some(2), floor: 4_300, catches: &[Entered, Finished],
-    body: || ranks(2, |port| started(port, 2, false))
+    body: || ranks(2, |port| started(port, 2, Way::Cells))
 }

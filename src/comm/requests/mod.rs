@@ -128,9 +128,11 @@ impl Comm {
     /// disagreement ends the run with an error that names both ranks and both lines.
     ///
     /// **Progress.** Up to 64 bytes of input (a rank's; of scatter, reduce-scatter and all-to-all
-    /// those for all ranks), a call is complete when all ranks have *started* it; among up to eight
-    /// ranks up to 512 bytes, or 256 where all give to all. A longer one needs every rank's part of
-    /// the work. **Any call of a rank moves everything that its thread has started**, on whichever
+    /// those for all ranks), a call is complete when the ranks have *started* it that give input to
+    /// this one (of each 16th call all); among up to eight ranks up to 1 KiB, or 256 bytes where
+    /// more than two give to all. A longer one needs every rank's part of the work.
+    ///
+    /// **Any call of a rank moves everything that its thread has started**, on whichever
     /// communicator or team: a test, a probe, a message, a barrier, [`check`](Comm::check), another
     /// start. So two ranks may test, or wait, in different orders. A rank that computes, or waits
     /// outside of the library, moves nothing; nor do accessors ([`rank`](Comm::rank)), and a `wait`

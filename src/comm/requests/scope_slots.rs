@@ -112,7 +112,7 @@ impl<'env> ScopeState<'env> {
         let at = &self.slots[slot];
         match &at.request {
             _ if !at.is_open => None,
-            SlotRequest::Collective(_) => Some(self.collectives[slot].as_ref()?.running()),
+            SlotRequest::Collective(_) => Some(&self.collectives[slot].as_ref()?.call),
             SlotRequest::Underway(request) => Some(request.running()),
             _ => None,
         }
@@ -262,12 +262,13 @@ impl<'env> ScopeSlots<'env> {
         if collectives.len() <= slot {
             collectives.resize_with(slot + 1, || None);
         }
-        let collective = collectives[slot].insert(make());
+        let call = &mut collectives[slot].insert(make()).call;
         // SAFETY: passed on.
-        let (owed, is_direct) = unsafe { collective.show(port, begun) };
+        unsafe { call.show(port, begun) };
+        let (owed, is_direct) = (call.owed(), call.job.is_direct);
         let looked = match is_first && is_direct {
-            // SAFETY: shown just now.
-            true => unsafe { collective.take(port.rank_cards()) },
+            // SAFETY: shown just now. (Few values stay where the call was made.)
+            true => unsafe { call.take(port.rank_cards(), true) },
             false => Ok(false),
         };
         port.tell();
