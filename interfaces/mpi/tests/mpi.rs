@@ -145,10 +145,29 @@ fn external() {
     println!("ok node {}", threads());
 }
 
-/// More splits than MPI has communicators (MPICH: about 2000); and threads that
-/// split different communicators at the same time.
+/// Halves that are made again and used at once, beside a message that is received after; more
+/// splits than MPI has communicators (MPICH: about 2000); and threads that split different
+/// communicators at the same time.
 fn splits() {
     on(builder(), |comm| {
+        let (rank, node) = (comm.rank(), comm.node());
+        for _ in 0..2 {
+            if node == 0 {
+                comm.send(&[rank], rank + 2);
+            }
+            let mut half = comm.split(rank % 2, rank);
+            // Of the two calls another one is first on each node.
+            if rank % 2 == node {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            let mut root = [rank];
+            half.broadcast(&mut root, 0);
+            assert_eq!(root, [rank % 2]);
+            if node == 1 {
+                comm.recv(&mut root, rank - 2);
+                assert_eq!(root, [rank - 2]);
+            }
+        }
         let mut mine = comm.split(comm.rank() % 2, comm.rank());
         for k in 0..1500 {
             let mut again = mine.split(0, k % 3 * mine.rank());
