@@ -2,6 +2,7 @@
 //! ranks over nodes, refused calls, and failures.
 
 mod battery;
+mod calls;
 mod float_control;
 mod memory;
 mod misuse;
@@ -9,10 +10,14 @@ mod random;
 
 use phalanx::{Error, Team, call, op};
 use phalanx_nodes::NodeComm;
+use phalanx_nodes::net::Net;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+/// Threads of each node, and whether they have rails.
+type Layout = (&'static [usize], bool);
 
 /// Runs `f` on nodes with so many threads each; the results of each node's run.
 fn run_on<R: Send>(
@@ -21,7 +26,15 @@ fn run_on<R: Send>(
     deadline: Option<Duration>,
     f: impl Fn(&mut NodeComm) -> R + Sync,
 ) -> Vec<Result<Vec<R>, Error>> {
-    let nets = memory::nodes(threads.len(), rails);
+    run_over_nets(threads, &memory::nodes(threads.len(), rails), deadline, f)
+}
+
+fn run_over_nets<R: Send>(
+    threads: &[usize],
+    nets: &[Arc<dyn Net>],
+    deadline: Option<Duration>,
+    f: impl Fn(&mut NodeComm) -> R + Sync,
+) -> Vec<Result<Vec<R>, Error>> {
     let results = Mutex::new((0..threads.len()).map(|_| None).collect::<Vec<_>>());
     std::thread::scope(|s| {
         for (node, (net, &t)) in nets.iter().zip(threads).enumerate() {
@@ -53,31 +66,31 @@ fn ranks_are_numbered_by_node_and_thread() {
     assert_eq!(at, want);
 }
 
+/// The same bits on all splits, with rails and without.
 #[test]
 fn everything_on_many_layouts() {
-    for threads in [&[1, 1][..], &[2, 2], &[1, 3], &[3, 1, 2], &[1, 1, 1]] {
-        let digests = good(run_on(threads, false, None, battery::all));
-        let p: usize = threads.iter().sum();
+    let by_size: [(usize, &[Layout]); 4] = [
+        (2, &[(&[1, 1], false)]),
+        (3, &[(&[1, 1, 1], false)]),
+        (
+            4,
+            &[(&[4], false), (&[2, 2], false), (&[1, 3], false), (&[1; 4], false), (&[2, 2], true)],
+        ),
+        (6, &[(&[3, 1, 2], false), (&[1, 5], false)]),
+    ];
+    for (p, layouts) in by_size {
         let alone = phalanx_nodes::run(p, battery::all).unwrap();
-        assert_eq!(digests, alone, "{threads:?}: the same bits as on one node");
+        for &(threads, rails) in layouts {
+            let digests = good(run_on(threads, rails, None, battery::all));
+            assert_eq!(digests, alone, "{threads:?}, {rails}");
+        }
     }
 }
 
 #[test]
-fn fixed_order_gives_the_same_bits_on_all_splits_of_four() {
-    let alone = phalanx_nodes::run(4, battery::all).unwrap();
-    for threads in [&[4][..], &[2, 2], &[1, 3], &[1, 1, 1, 1]] {
-        assert_eq!(good(run_on(threads, false, None, battery::all)), alone, "{threads:?}");
-    }
-}
-
-#[test]
-fn rails_give_the_same() {
-    let alone = phalanx_nodes::run(4, battery::all).unwrap();
-    assert_eq!(good(run_on(&[2, 2], true, None, battery::all)), alone);
-    let uneven = run_on(&[2, 1], true, None, |_| ());
+fn nodes_of_two_sizes_have_no_rails() {
     // Whichever node finds it first; the others may hear of that.
-    let uneven = causes(uneven);
+    let uneven = causes(run_on(&[2, 1], true, None, |_| ()));
     assert!(uneven.iter().any(|what| what.contains("1 to 2")), "{uneven:?}");
 }
 
@@ -148,21 +161,12 @@ fn nodes_in_different_calls_are_told_so() {
 #[test]
 fn elements_with_long_names_in_different_calls() {
     type Word = std::num::NonZero<u64>;
-    type Long = [(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word); 2];
+    type Words = (Word, Word, Word, Word, Word);
+    type Long = [(Words, Words); 2];
     assert!(std::any::type_name::<Long>().len() > 256);
     let errors = causes(run_on(&[1, 1], false, None, |comm| {
-        let mut x = [[(
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-        ); 2]; 3];
+        let words = (Word::MIN, Word::MIN, Word::MIN, Word::MIN, Word::MIN);
+        let mut x = [[(words, words); 2]; 3];
         let same: Long = x[0];
         match comm.node() {
             0 => comm.all_reduce(&mut x, op::commutative(move |_, _| same)),
@@ -284,12 +288,6 @@ fn a_deadline_covers_waits_for_other_nodes() {
 }
 
 #[test]
-fn one_thread_beside_five() {
-    let alone = phalanx_nodes::run(6, battery::all).unwrap();
-    assert_eq!(good(run_on(&[1, 5], false, None, battery::all)), alone);
-}
-
-#[test]
 fn splits_of_splits_on_some_of_the_nodes() {
     good(run_on(&[2, 1, 2], false, None, |comm| {
         let (r, node) = (comm.rank(), comm.node());
@@ -315,33 +313,6 @@ fn splits_of_splits_on_some_of_the_nodes() {
         assert_eq!(sum, if node == 1 { 2 } else { 8 });
         assert_eq!(comm.sum([r as u64]), [10]);
     }));
-}
-
-#[test]
-fn elements_without_a_size() {
-    for (threads, rails) in [(&[2, 1][..], false), (&[2, 2], true)] {
-        good(run_on(threads, rails, None, |comm| {
-            let (r, p) = (comm.rank(), comm.size());
-            let op = op::commutative(|_: (), _: ()| ());
-            let mut x = [(); 5];
-            comm.broadcast(&mut x, p - 1);
-            comm.all_reduce(&mut x, op);
-            comm.reduce(&mut x, op, 1);
-            comm.scan(&mut x, op);
-            comm.exclusive_scan(&mut x, op);
-            comm.shift(&mut x, 1);
-            let mut all = vec![(); 5 * p];
-            comm.all_gather_into(&x, &mut all);
-            comm.reduce_scatter_into(&all, &mut x, op);
-            comm.all_to_all_into(&all.clone(), &mut all);
-            comm.gather_into(&x, &mut all, 0);
-            comm.scatter_into(&all, &mut x, 0);
-            comm.exchange(&x, (r + 1) % p, &mut all[..5], (r + p - 1) % p);
-            comm.with_order(phalanx::Order::Fixed).all_reduce(&mut x, op);
-            comm.with_peers(&x, |all| assert!(all.iter().all(|x| x.len() == 5)));
-            comm.with_root(&x, 0, |x| assert_eq!(x.len(), 5));
-        }));
-    }
 }
 
 #[test]
@@ -436,24 +407,6 @@ fn ranks_that_there_are_not() {
         causes(run_on(&[2, 1], false, Some(Duration::from_secs(30)), case))
             .iter()
             .for_each(|e| assert!(!e.contains("deadline"), "{i}: {e}"));
-    }
-}
-
-#[test]
-fn counts_across_a_cartesian_grid_of_uneven_nodes() {
-    // 2 x 3 ranks on nodes of 1 and 5, and of 4 and 2: columns go across nodes.
-    for threads in [&[1, 5][..], &[4, 2], &[2, 2, 2]] {
-        good(run_on(threads, false, None, |comm| {
-            let me = comm.rank();
-            let mut cart = comm.cart(&[2, 3], &[false, true]);
-            let at = cart.coordinates();
-            assert_eq!(at, [me / 3, me % 3]);
-            let mut column = cart.sub(&[true, false]);
-            assert_eq!(column.sum([me as u64]), [2 * (at[1] as u64) + 3]);
-            let mut order = [me.to_string().len() as u64 * 10 + me as u64];
-            column.all_reduce(&mut order, op::ordered(|a: u64, b: u64| 1000 * a + b));
-            assert_eq!(order[0], 1000 * (10 + at[1] as u64) + 13 + at[1] as u64);
-        }));
     }
 }
 
@@ -640,53 +593,23 @@ fn every_method_is_there_or_needs_shared_memory() {
     assert_eq!(of_one.difference(&of_several).collect::<Vec<_>>(), [""; 0]);
 }
 
-/// Sums of halves are rounded once, when all nodes' ranks are in them.
+/// Sums of halves are rounded once, when all nodes' ranks are in them: as on one node.
 #[test]
 fn sums_of_halves_are_rounded_once() {
     use half::bf16;
-    use phalanx::Order;
-    let value = |r: usize, i: usize| {
-        let x = (i * 7919 + r * 104_729) % 1000;
-        bf16::from_f32(if r == 0 { 100.0 } else { x as f32 / 500.0 - 1.0 })
-    };
-    let sum = |upto: usize, i: usize| -> bf16 {
-        bf16::from_f64((0..upto).map(|r| value(r, i).to_f64()).sum())
-    };
-    let list = |n: usize, at: &dyn Fn(usize) -> bf16| (0..n).map(at).collect::<Vec<_>>();
-    let all_calls = |comm: &mut NodeComm| {
-        let (r, p) = (comm.rank(), comm.size());
-        for n in [1, 40, 3000] {
-            let mine = list(n, &|i| value(r, i));
-            let blocks = list(n * p, &|i| value(r, i));
-            for order in [Order::Ranked, Order::Fixed] {
-                let mut comm = comm.with_order(order);
-                let mut got = mine.clone();
-                comm.all_reduce(&mut got, op::Sum);
-                assert_eq!(got, list(n, &|i| sum(p, i)));
-                got.copy_from_slice(&mine);
-                comm.reduce(&mut got, op::Sum, p - 1);
-                let wanted = if r + 1 == p { list(n, &|i| sum(p, i)) } else { mine.clone() };
-                assert_eq!(got, wanted);
-                got.copy_from_slice(&mine);
-                comm.scan(&mut got, op::Sum);
-                assert_eq!(got, list(n, &|i| sum(r + 1, i)));
-                got.copy_from_slice(&mine);
-                comm.exclusive_scan(&mut got, op::Sum);
-                assert_eq!(got, list(n, &|i| sum(r, i)));
-                comm.reduce_scatter_into(&blocks, &mut got, op::Sum);
-                assert_eq!(got, list(n, &|i| sum(p, r * n + i)));
-                assert_eq!(comm.sum([mine[0]]), [sum(p, 0)]);
-            }
-        }
+    let bits = |comm: &mut NodeComm| {
+        let r = comm.rank();
+        let value = |i: usize| match r {
+            0 => bf16::from_f32(100.0),
+            _ => bf16::from_f32(((i * 7919 + r * 104_729) % 1000) as f32 / 500.0 - 1.0),
+        };
+        let mut all = float_control::combined(comm, value, (op::Sum, op::Sum));
         let ones = [bf16::from_f32(1.0 + 1.0 / 64.0); 1000];
-        let at = 1000 * r;
-        let total = 1000.0 * p as f64 * (1.0 + 1.0 / 64.0);
-        assert_eq!(comm.fixed_sum(&ones, at), bf16::from_f64(total));
-        assert_eq!(comm.fixed_reduce(&ones, op::Sum, at), Some(bf16::from_f64(total)));
-        let dot = bf16::from_f64(total * (1.0 + 1.0 / 64.0));
-        assert_eq!(comm.fixed_dots([(&ones, &ones)], at), [dot]);
+        all.extend(comm.fixed_reduce(&ones, op::Sum, 1000 * r));
+        all
     };
     for (threads, rails) in [(&[1, 1][..], false), (&[3, 1, 2], false), (&[2, 2], true)] {
-        good(run_on(threads, rails, None, all_calls));
+        let alone = phalanx_nodes::run(threads.iter().sum(), bits).unwrap();
+        assert_eq!(good(run_on(threads, rails, None, bits)), alone);
     }
 }
