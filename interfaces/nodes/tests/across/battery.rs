@@ -1,7 +1,7 @@
 //! Every call of every kind, on any number of ranks and nodes. The same file runs on one node, on
 //! nodes inside one process, and over MPI; what it gives is the same everywhere.
 
-use super::calls::{Call, KINDS, TYPES};
+use super::calls::{Call, KINDS, TYPES, sort};
 use phalanx_nodes::NodeComm;
 
 /// Lengths: nothing, a few, what travels with a message's header and one more, more than a mailbox
@@ -31,11 +31,11 @@ pub(crate) fn all(comm: &mut NodeComm) -> u64 {
 fn every_call(comm: &mut NodeComm, lengths: &[usize], out: &mut Vec<u64>) {
     let p = comm.size();
     for (kind, &n) in (0..KINDS).flat_map(|kind| lengths.iter().map(move |n| (kind, n))) {
-        let types: &[usize] = match kind {
-            0..22 if n > 300 => &[6],
-            0..22 => &[1, kind % 6, 6],
-            22..29 if n > 300 => &[0, 4, TYPES - 1],
-            22..29 => &[0, 1, 2, 3, 4, 5, 6, 7, 8, TYPES - 1],
+        let types: &[usize] = match sort(kind) {
+            (_, true) if n > 300 => &[6],
+            (_, true) => &[1, kind % 6, 6],
+            (true, _) if n > 300 => &[0, 4, TYPES - 1],
+            (true, _) => &[0, 1, 2, 3, 4, 5, 6, 7, 8, TYPES - 1],
             _ => &[0],
         };
         for &of in types {
@@ -43,7 +43,7 @@ fn every_call(comm: &mut NodeComm, lengths: &[usize], out: &mut Vec<u64>) {
             // Some have nothing.
             let counts = (0..p).map(|q| (q + 1) % 3 * (n / 2 + 1)).collect();
             let is_fixed = (kind + n + of) % 2 == 0;
-            Call { kind, n, root, seed, counts, is_fixed }.make(comm, of, 1, out);
+            Call { kind, n, root, seed, counts, is_fixed, rounds: false }.make(comm, of, 1, out);
         }
     }
 }

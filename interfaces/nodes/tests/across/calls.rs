@@ -1,14 +1,22 @@
 //! Calls of all methods as data, of elements of many types, and random programs of them. Results
-//! are noted: they are the same on one node as on several.
+//! are those of an oracle, or are noted: they are the same on one node as on several.
 
 #[path = "../../../../src/mix.rs"]
 mod mix;
+#[macro_use]
+#[path = "../../../../tests/common/one_call.rs"]
+mod one_call;
 
 pub(crate) use mix::SplitMix as Dice;
+use one_call::{Buffers, HasPlace, MakesCalls, OneCall};
 use phalanx::dist::Halo;
-use phalanx::op;
+use phalanx::op::{self, Operator};
+use phalanx::schedule::Operation;
 use phalanx::{Element, Order, call};
 use phalanx_nodes::NodeComm;
+use std::fmt::Debug;
+
+makes_calls!(NodeComm<'_>);
 
 /// The element of rank `rank`, at `i`, of call `seed`.
 fn number(rank: usize, i: usize, seed: u64) -> u64 {
@@ -16,7 +24,7 @@ fn number(rank: usize, i: usize, seed: u64) -> u64 {
 }
 
 /// Elements of several sizes and alignments.
-trait Sample: Element {
+trait Sample: Element + PartialEq + Debug {
     fn of(x: u64) -> Self;
     fn word(&self) -> u64;
 }
@@ -81,7 +89,7 @@ impl Sample for (u64, u8) {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(align(64))]
 struct Wide(u32, [u16; 5]);
 
@@ -134,11 +142,26 @@ pub(crate) struct Call {
     pub(crate) seed: u64,
     pub(crate) counts: Vec<usize>,
     pub(crate) is_fixed: bool,
+    /// Its result depends on the order.
+    pub(crate) rounds: bool,
 }
 
-/// Kinds of calls, and types of their elements.
-pub(crate) const KINDS: usize = 34;
+/// The catalogue's operations, and those that have a form for blocks of different lengths.
+fn operations() -> impl Iterator<Item = (Operation, bool)> {
+    let has_form = |it: &Operation| it.has_blocks() && *it != Operation::AllToAllInPlace;
+    let varied = Operation::ALL.into_iter().filter(has_form).map(|it| (it, true));
+    Operation::ALL.into_iter().map(|it| (it, false)).chain(varied)
+}
+
+/// Kinds of calls (these operations, an overlapped one, others), and types of their elements.
+pub(crate) const KINDS: usize = 29;
 pub(crate) const TYPES: usize = 10;
+
+/// Whether calls of a kind combine; whether they only move.
+pub(crate) fn sort(kind: usize) -> (bool, bool) {
+    let combines = operations().nth(kind).map_or(kind == 18, |(it, _)| it.combines());
+    (combines, !combines && kind < 24)
+}
 
 impl Call {
     pub(crate) fn any(dice: &mut Dice, p: usize) -> Call {
@@ -148,13 +171,13 @@ impl Call {
             [0, 0, 0, few, few, few, few, few, few, 40 * few, 40 * few, 300 * few][dice.below(12)];
         let (kind, root, seed) = (dice.below(KINDS), dice.below(p), dice.word());
         let counts = (0..p).map(|_| [0, 1, n % 7, 30][dice.below(4)]).collect();
-        Call { kind, n, root, seed, counts, is_fixed: dice.below(2) == 0 }
+        Call { kind, n, root, seed, counts, is_fixed: dice.below(2) == 0, rounds: false }
     }
 
     /// Makes it, with elements of the type of this number.
     pub(crate) fn make(&self, comm: &mut NodeComm, of: usize, depth: usize, out: &mut Vec<u64>) {
-        match self.kind {
-            0..22 => match of {
+        match sort(self.kind) {
+            (_, true) => match of {
                 0 => moves::<u8>(comm, self, out),
                 1 => moves::<()>(comm, self, out),
                 2 => moves::<(u64, u8)>(comm, self, out),
@@ -163,7 +186,7 @@ impl Call {
                 5 => moves::<Matrix>(comm, self, out),
                 _ => moves::<u64>(comm, self, out),
             },
-            22..29 => match of {
+            (true, _) => match of {
                 0 => folds::<u64, _>(comm, self, (op::Sum, |x, _| x), out),
                 1 => folds::<i16, _>(comm, self, (op::Min, |x, _| x as i16), out),
                 2 => folds::<f64, _>(comm, self, (op::Max, float), out),
@@ -189,101 +212,83 @@ impl Call {
     }
 }
 
+/// A call of the catalogue on elements that `make` makes of a random number and a place. The result
+/// is that of the ranks in their order, but for sums that are rounded.
+fn catalogue<T: Sample, O: Operator<T> + Copy>(
+    comm: &mut NodeComm,
+    call: &Call,
+    (operation, is_varied): (Operation, bool),
+    (op, make): (O, fn(u64, usize) -> T),
+    out: &mut Vec<u64>,
+) {
+    let Call { n, root, seed, ref counts, is_fixed, .. } = *call;
+    let v = if operation == Operation::Shift { seed as i8 as isize } else { root as isize };
+    let it = match is_varied {
+        true => OneCall::varied(comm, operation, v, counts),
+        false => OneCall::new(comm, operation, v, n),
+    };
+    let Buffers { input, mut output, wanted } =
+        it.buffers(op, &|rank, i| make(number(rank, i, seed), i));
+    let mut comm = comm.with_order(if is_fixed { Order::Fixed } else { Order::Ranked });
+    comm.make(&it, op, (&input, &mut output));
+    note(out, &output);
+    if !operation.combines() {
+        assert_eq!(output, wanted, "{it:?}");
+        output.fill(T::of(0));
+        comm.check_forms(&it, Buffers { input, output, wanted });
+    } else if !call.rounds {
+        assert!(output.iter().map(T::word).eq(wanted.iter().map(T::word)), "{it:?}");
+    }
+}
+
 fn moves<T: Sample>(comm: &mut NodeComm, call: &Call, out: &mut Vec<u64>) {
     let (r, p) = (comm.rank(), comm.size());
     let Call { kind, n, root, seed, ref counts, .. } = *call;
-    let (zero, total, is_root) = (T::of(0), counts.iter().sum(), r == root);
+    if let Some(which) = operations().nth(kind) {
+        let last = op::ordered(|_, last: T| last);
+        return catalogue(comm, call, which, (last, |x, _| T::of(x)), out);
+    }
+    let (zero, is_root) = (T::of(0), r == root);
     let (mine, own) = (some::<T>(r, n, seed), some::<T>(r, counts[r], seed));
-    let of = |from: usize, to: usize| counts[from] * (1 + to) % 9;
-    let (sends, recvs): (Vec<_>, Vec<_>) = (0..p).map(|q| (of(r, q), of(q, r))).unzip();
-    let send = some::<T>(r, sends.iter().sum(), seed);
-    let at_root = |n: usize| some::<T>(r, if is_root { n } else { 0 }, seed);
     // To any rank, the own one, too.
     let (to, from) = ((r + 1 + seed as usize % p) % p, (r + p - (1 + seed as usize % p) % p) % p);
-    let mut x = match kind {
-        0 | 9 | 15 => mine.clone(),
-        2 | 12 => some(r, n * p, seed),
-        3 => vec![zero; total],
-        5 => vec![zero; if is_root { n * p } else { 0 }],
-        6 => some(r, if is_root { n * p } else { n }, seed),
-        7 => vec![zero; if is_root { total } else { 0 }],
-        10 => own.clone(),
-        13 => vec![zero; recvs.iter().sum()],
-        16 => vec![zero; n],
-        _ => vec![zero; n * p],
-    };
+    let mut x = vec![zero; if kind == 19 { n } else { 0 }];
     match kind {
-        0 => comm.broadcast(&mut x, root),
-        1 => comm.all_gather_into(&mine, &mut x),
-        2 => comm.all_gather_in_place(&mut x),
-        3 => comm.all_gather_varied_into(&own, &mut x, counts),
-        4 => {
-            let (all, lens) = comm.all_gather_vec(&own);
-            assert_eq!(&lens, counts);
-            x = all;
-        }
-        5 => comm.gather_into(&mine, &mut x, root),
-        6 => comm.gather_in_place(&mut x, root),
-        7 => comm.gather_varied_into(&own, &mut x, counts, root),
-        8 => {
-            let (all, lens) = comm.gather_vec(&own, root).unzip();
-            assert_eq!(lens.as_ref(), is_root.then_some(counts));
-            x = all.unwrap_or_default();
-        }
-        9 => comm.scatter_into(&at_root(n * p), &mut x, root),
-        10 => comm.scatter_varied_into(&at_root(total), &mut x, counts, root),
-        11 => comm.all_to_all_into(&some::<T>(r, n * p, seed), &mut x),
-        12 => comm.all_to_all_in_place(&mut x),
-        13 => comm.all_to_all_varied_into(&send, &sends, &mut x, &recvs),
-        14 => {
-            let (all, lens) = comm.all_to_all_vec(&send, &sends);
-            assert_eq!(lens, recvs);
-            x = all;
-        }
-        15 => comm.shift(&mut x, seed as i8 as isize),
-        16 => comm.exchange(&mine, to, &mut x, from),
+        19 => comm.exchange(&mine, to, &mut x, from),
         // All to the root, in another order.
-        17 if !is_root => comm.send(&own, root),
-        17 => {
+        20 if !is_root => comm.send(&own, root),
+        20 => {
             for from in (0..p).rev().filter(|&from| from != root) {
                 let mut got = vec![zero; counts[from]];
                 comm.recv(&mut got, from);
                 x.extend(got);
             }
         }
-        18 => {
+        21 => {
             x = comm.with_peers(&own, |all| {
                 assert!(all.iter().map(<[T]>::len).eq(counts.iter().copied()));
                 all.iter().flatten().copied().collect()
             });
         }
-        19 => x = comm.with_root(&at_root(n), root, <[T]>::to_vec),
+        22 => x = comm.with_root(if is_root { &mine } else { &[] }, root, <[T]>::to_vec),
         _ => x = comm.with_global(&own, |all| (0..all.len()).map(|i| all[i]).collect()),
     }
     note(out, &x);
 }
 
 /// Of elements that `make` makes of a random number and a place.
-fn folds<T: Sample, O: op::Operator<T>>(
+fn folds<T: Sample, O: Operator<T> + Copy>(
     comm: &mut NodeComm,
     call: &Call,
     (op, make): (O, fn(u64, usize) -> T),
     out: &mut Vec<u64>,
 ) {
-    let (r, p) = (comm.rank(), comm.size());
-    let Call { kind, n, root, seed, ref counts, is_fixed } = *call;
-    let some = |n: usize| (0..n).map(|i| make(number(r, i, seed), i)).collect::<Vec<T>>();
-    let mut x = some(if kind == 26 { counts[r] } else { n });
-    let mut comm = comm.with_order(if is_fixed { Order::Fixed } else { Order::Ranked });
-    match kind {
-        22 => comm.reduce(&mut x, op, root),
-        23 => comm.all_reduce(&mut x, op),
-        24 => assert_eq!(comm.overlap(call::all_reduce(&mut x, op), || 5).1, 5),
-        25 => comm.reduce_scatter_into(&some(n * p), &mut x, op),
-        26 => comm.reduce_scatter_varied_into(&some(counts.iter().sum()), &mut x, counts, op),
-        27 => comm.scan(&mut x, op),
-        _ => comm.exclusive_scan(&mut x, op),
+    if let Some(which) = operations().nth(call.kind) {
+        return catalogue(comm, call, which, (op, make), out);
     }
+    let (r, &Call { n, seed, .. }) = (comm.rank(), call);
+    let mut x: Vec<T> = (0..n).map(|i| make(number(r, i, seed), i)).collect();
+    assert_eq!(comm.overlap(call::all_reduce(&mut x, op), || 5).1, 5);
     note(out, &x);
 }
 
@@ -291,8 +296,9 @@ fn folds<T: Sample, O: op::Operator<T>>(
 fn floats(comm: &mut NodeComm, call: &Call, out: &mut Vec<u64>) {
     let Call { n, seed, .. } = *call;
     let (r, p) = (comm.rank(), comm.size());
-    if call.kind < 27 {
-        let call = Call { is_fixed: true, ..call.clone() };
+    let prefixes = [Operation::Scan, Operation::ExclusiveScan];
+    if !operations().nth(call.kind).is_some_and(|(it, _)| prefixes.contains(&it)) {
+        let call = Call { is_fixed: true, rounds: true, ..call.clone() };
         return folds::<f64, _>(comm, &call, (op::Sum, |x, _| Sample::of(x)), out);
     }
     // Parts of different lengths, some of them empty.
@@ -314,12 +320,12 @@ fn others(comm: &mut NodeComm, call: &Call, depth: usize, out: &mut Vec<u64>) {
     let Call { kind, n, seed, root, .. } = *call;
     let word = |rank: usize, of: u64| number(rank, 77, seed ^ of) as usize;
     match kind {
-        29 if depth < 3 => {
+        24 if depth < 3 => {
             let mut part = comm.split(word(r, 1) % (1 + seed as usize % 3), word(r, 2) % 4);
             out.push((part.rank() + 100 * part.size()) as u64);
             program(&mut part, seed, 4, depth + 1, out);
         }
-        30 => {
+        25 => {
             comm.barrier();
             assert_eq!(comm.overlap(call::barrier(), || 3).1, 3);
             note(out, &comm.sum([r as u64, number(r, 1, seed)]));
@@ -332,7 +338,7 @@ fn others(comm: &mut NodeComm, call: &Call, depth: usize, out: &mut Vec<u64>) {
             note(out, &y);
             comm.check();
         }
-        31 => {
+        26 => {
             comm.phase("a part", |comm| {
                 let mut x = some::<u32>(r, n, seed);
                 comm.all_reduce(&mut x, op::BitXor);
