@@ -127,6 +127,14 @@ fn causes<R: std::fmt::Debug>(results: Vec<Result<Vec<R>, Error>>) -> Vec<String
     results.into_iter().map(|r| r.unwrap_err().to_string()).collect()
 }
 
+/// A run that fails on all nodes, with one of these texts, and long before its deadline.
+#[track_caller]
+fn told((threads, rails): Layout, texts: &[&str], f: impl Fn(&mut NodeComm) + Sync) {
+    let errors = causes(run_on(threads, rails, Some(Duration::from_secs(30)), f));
+    let has = |text: &&str| errors.iter().any(|e| e.contains(text));
+    assert!(texts.iter().any(has) && !has(&"deadline"), "{texts:?}: {errors:?}");
+}
+
 #[test]
 fn a_panic_ends_the_run_on_all_nodes() {
     for panics in 0..4 {
@@ -179,72 +187,56 @@ fn elements_with_long_names_in_different_calls() {
 
 #[test]
 fn lengths_roots_types_and_early_returns_are_compared_between_nodes() {
-    type Case = (&'static str, fn(&mut NodeComm));
-    let cases: [Case; 6] = [
-        ("length", |comm| {
-            let mut x = vec![1u8; 4 + comm.node()];
-            comm.all_reduce(&mut x, op::Sum);
-        }),
-        ("root", |comm| {
-            let mut x = [1u8; 4];
-            let root = comm.node();
-            comm.broadcast(&mut x, root);
-        }),
-        ("type", |comm| match comm.node() {
-            0 => comm.all_reduce(&mut [1u8; 4], op::Sum),
-            _ => comm.all_reduce(&mut [1i8; 4], op::Sum),
-        }),
-        ("operator", |comm| match comm.node() {
-            0 => comm.all_reduce(&mut [1u8; 4], op::Sum),
-            _ => comm.all_reduce(&mut [1u8; 4], op::Max),
-        }),
-        ("return", |comm| {
-            if comm.node() == 0 {
-                comm.barrier();
-            }
-        }),
-        ("left over", |comm| {
-            if comm.rank() == 0 {
-                comm.send(&[1u8], 2);
-            }
-        }),
-    ];
-    for (name, case) in cases {
-        let errors = causes(run_on(&[2, 2], false, None, case));
-        assert!(errors.iter().any(|e| e.contains("between nodes")), "{name}: {errors:?}");
-    }
+    let differ = |f: fn(&mut NodeComm)| told((&[2, 2], false), &["between nodes"], f);
+    differ(|comm| comm.all_reduce(&mut vec![1u8; 4 + comm.node()], op::Sum));
+    differ(|comm| {
+        let root = comm.node();
+        comm.broadcast(&mut [1u8; 4], root);
+    });
+    differ(|comm| match comm.node() {
+        0 => comm.all_reduce(&mut [1u8; 4], op::Sum),
+        _ => comm.all_reduce(&mut [1i8; 4], op::Sum),
+    });
+    differ(|comm| match comm.node() {
+        0 => comm.all_reduce(&mut [1u8; 4], op::Sum),
+        _ => comm.all_reduce(&mut [1u8; 4], op::Max),
+    });
+    differ(|comm| match comm.node() {
+        0 => comm.barrier(),
+        _ => (),
+    });
+    // A message that is left over.
+    differ(|comm| match comm.rank() {
+        0 => comm.send(&[1u8], 2),
+        _ => (),
+    });
 }
 
 #[test]
 fn ranks_of_one_node_that_disagree_are_found_by_the_steps_there() {
-    let errors = causes(run_on(&[2, 1], false, None, |comm| {
-        let mut x = [1u8; 4];
-        // Both roots are on the other node.
+    // Both roots are on the other node.
+    told((&[2, 1], false), &["disagree"], |comm| {
         let root = if comm.rank() == 1 { 0 } else { 2 };
-        comm.broadcast(&mut x, root);
-    }));
-    assert!(errors.iter().any(|e| e.contains("disagree")), "{errors:?}");
+        comm.broadcast(&mut [1u8; 4], root);
+    });
 }
 
 #[test]
 fn counts_of_pairs_and_messages_are_compared() {
-    let errors = causes(run_on(&[1, 1], false, None, |comm| {
+    told((&[1, 1], false), &["counts", "expects"], |comm| {
         let r = comm.rank();
         let recv_counts = [2, 2 - r];
         let mut recv = vec![0u8; recv_counts.iter().sum()];
         comm.all_to_all_varied_into(&[1u8; 4], &[2, 2], &mut recv, &recv_counts);
-    }));
-    assert!(errors.iter().any(|e| e.contains("counts") || e.contains("expects")), "{errors:?}");
-    let errors = causes(run_on(&[1, 1], false, None, |comm| match comm.rank() {
+    });
+    told((&[1, 1], false), &["expected 3, got 2"], |comm| match comm.rank() {
         0 => comm.send(&[1u32, 2], 1),
         _ => comm.recv(&mut [0u32; 3], 0),
-    }));
-    assert!(errors.iter().any(|e| e.contains("expected 3, got 2")), "{errors:?}");
-    let errors = causes(run_on(&[1, 1], false, None, |comm| match comm.rank() {
+    });
+    told((&[1, 1], false), &["element type"], |comm| match comm.rank() {
         0 => comm.send(&[1u32, 2], 1),
         _ => comm.recv(&mut [0.0f32; 2], 0),
-    }));
-    assert!(errors.iter().any(|e| e.contains("element type")), "{errors:?}");
+    });
 }
 
 /// Forced algorithms, windows, tagged messages and started calls are there on the ranks of a node.
@@ -317,53 +309,39 @@ fn splits_of_splits_on_some_of_the_nodes() {
 
 #[test]
 fn large_calls_that_differ_are_told_with_rails_too() {
-    type Case = (&'static str, fn(&mut NodeComm));
     const N: usize = 20_000;
-    let cases: [Case; 4] = [
-        ("calls", |comm| {
-            let mut x = vec![1u64; N];
-            match comm.node() {
-                0 => comm.broadcast(&mut x, 0),
-                _ => comm.all_reduce(&mut x, op::Sum),
-            }
-        }),
-        ("lengths", |comm| {
-            let mut x = vec![1u64; N + comm.node()];
-            comm.broadcast(&mut x, 0);
-        }),
-        ("rails or not", |comm| {
-            let n = if comm.node() == 0 { N } else { 1 };
-            let mut all = vec![1u64; n * comm.size()];
-            comm.all_gather_into(&vec![1; n], &mut all);
-        }),
-        ("types", |comm| {
-            let mut x = vec![1; N];
-            match comm.node() {
-                0 => comm.reduce_scatter_into(&vec![1u64; N * comm.size()], &mut x, op::Sum),
-                _ => {
-                    let mut x = vec![1i64; N];
-                    comm.reduce_scatter_into(&vec![1; N * comm.size()], &mut x, op::Sum);
-                }
-            }
-        }),
-    ];
-    for (name, case) in cases {
-        // A deadline, so that a hang is a failure of this test.
-        let errors = causes(run_on(&[2, 2], true, Some(Duration::from_secs(30)), case));
-        assert!(errors.iter().any(|e| e.contains("between nodes")), "{name}: {errors:?}");
-        assert!(!errors.iter().any(|e| e.contains("deadline")), "{name}: {errors:?}");
-    }
+    let differ = |f: fn(&mut NodeComm)| told((&[2, 2], true), &["between nodes"], f);
+    differ(|comm| {
+        let mut x = vec![1u64; N];
+        match comm.node() {
+            0 => comm.broadcast(&mut x, 0),
+            _ => comm.all_reduce(&mut x, op::Sum),
+        }
+    });
+    differ(|comm| comm.broadcast(&mut vec![1u64; N + comm.node()], 0));
+    // By rails, and not.
+    differ(|comm| {
+        let n = if comm.node() == 0 { N } else { 1 };
+        let mut all = vec![1u64; n * comm.size()];
+        comm.all_gather_into(&vec![1; n], &mut all);
+    });
+    differ(|comm| {
+        let n = N * comm.size();
+        match comm.node() {
+            0 => comm.reduce_scatter_into(&vec![1u64; n], &mut vec![1; N], op::Sum),
+            _ => comm.reduce_scatter_into(&vec![1i64; n], &mut vec![1; N], op::Sum),
+        }
+    });
 }
 
 #[test]
 fn a_split_that_not_all_nodes_call_is_told() {
-    let errors = causes(run_on(&[2, 1], false, None, |comm| match comm.node() {
+    told((&[2, 1], false), &["between nodes"], |comm| match comm.node() {
         0 => drop(comm.split(0, 0)),
         _ => comm.barrier(),
-    }));
-    assert!(errors.iter().any(|e| e.contains("between nodes")), "{errors:?}");
+    });
     // In a communicator of some of the nodes, while others work on.
-    let errors = causes(run_on(&[1, 1, 1], false, None, |comm| {
+    told((&[1, 1, 1], false), &["between nodes"], |comm| {
         let mut some = comm.split(usize::from(comm.node() == 1), 0);
         match comm.node() {
             0 => drop(some.split(0, 0)),
@@ -371,8 +349,7 @@ fn a_split_that_not_all_nodes_call_is_told() {
             _ => some.broadcast(&mut [0u8], 0),
         }
         comm.barrier();
-    }));
-    assert!(errors.iter().any(|e| e.contains("between nodes")), "{errors:?}");
+    });
 }
 
 #[test]
@@ -414,13 +391,11 @@ fn ranks_that_there_are_not() {
 #[test]
 fn faces_of_neighbours_that_differ() {
     for odd in 0..3 {
-        let errors = causes(run_on(&[2, 1], false, None, |comm| {
+        told((&[2, 1], false), &["message", "face across dimension 0"], |comm| {
             let n = 3 + usize::from(comm.rank() == odd);
             let halo = phalanx::dist::Halo::new(&[2, n], 1);
             comm.cart(&[3, 1], &[false; 2]).exchange_halo(&mut vec![1.0; halo.len()], &halo);
-        }));
-        let is_told = |e: &String| e.contains("message") || e.contains("face across dimension 0");
-        assert!(errors.iter().any(is_told), "{odd}: {errors:?}");
+        });
     }
 }
 
