@@ -4,14 +4,17 @@
 mod damage;
 mod dice;
 mod one;
+mod one_call;
 mod one_result;
 mod uneven;
 mod watch;
 
 pub(crate) use damage::{mutate, tries};
 pub(crate) use dice::Dice;
-pub(crate) use one::{Buffers, OneCall, again_and_again, all_at_once, compose};
-pub(crate) use one::{every_operation, map, one_call, value};
+pub(crate) use one::{
+    again_and_again, all_at_once, compose, every_operation, map, one_call, value,
+};
+pub(crate) use one_call::{Buffers, MakesCalls, OneCall};
 pub(crate) use one_result::{Bits, double, every_way_to, one_result, one_result_of_floats, single};
 #[cfg(feature = "half")]
 pub(crate) use one_result::{brain, short};
@@ -121,6 +124,16 @@ pub(crate) fn on_threads<T: Send, R: Send>(
 pub(crate) fn succeeds<R: Send>(team: &Team, f: impl Fn(&mut Comm) -> R + Sync) -> Vec<R> {
     let run = team.run(&f as &(dyn Fn(&mut Comm) -> R + Sync));
     run.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The same; the case is told with the error.
+#[track_caller]
+pub(crate) fn runs<R: Send>(
+    team: &Team,
+    case: impl std::fmt::Display,
+    f: impl Fn(&mut Comm) -> R + Sync,
+) -> Vec<R> {
+    team.run(f).unwrap_or_else(|error| panic!("{case}: {error}"))
 }
 
 /// The error of a run that must not succeed.
