@@ -42,7 +42,7 @@ pub use huge_pages::HugePages;
 pub(crate) use memory::check_room;
 pub(crate) use memory::{RefusedMemory, collect};
 pub(crate) use notice_card::{
-    BRIEF_ALIGN, BRIEF_ROOM, COLUMNS, COPY_ROOM, NoticeCard, NoticeRow, NoticeTable,
+    BRIEF_ALIGN, BRIEF_ROOM, COLUMNS, COPY_ROOM, CardFacts, NoticeCard, NoticeRow, NoticeTable,
 };
 #[cfg(not(loom))]
 pub(crate) use pages::is_space_limited;

@@ -2,7 +2,7 @@
 
 use super::digest::{Digest, NUMBER, NUMBERS_AT};
 use crate::mailbox::EAGER;
-use crate::mix::mix;
+use crate::mix::{STEP, mix};
 use std::any::TypeId;
 use typeid::ConstTypeId;
 
@@ -356,6 +356,14 @@ impl Fingerprint {
     #[inline(always)]
     pub(crate) const fn kind(self) -> PayloadKind {
         PayloadKind((self.0 >> 38) as u8 & 0x3f)
+    }
+
+    /// A digest of calls, with that of this fingerprint and of `sig`. (Two operations of one root,
+    /// of which neither rank takes the other's input, have names of two lengths.)
+    #[inline(always)]
+    pub(crate) const fn added_to(self, digest: u64, sig: &Signature) -> u64 {
+        let call = self.0 & COMPARED ^ (sig.meets.len() as u64) << 56;
+        (digest.rotate_left(5) ^ call).wrapping_mul(STEP)
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 
 use crate::common::{
     Canary, UNEVEN, add_alive, bomb_if, check_usable, every_operation, every_uneven, fails,
-    failure, one_result_of_floats, watch,
+    failure, one_result_of_floats, runs, watch,
 };
 use phalanx::engine::TestSettings as _;
 use phalanx::{Algorithm, Comm, Error, Team, Wait, op};
@@ -29,7 +29,7 @@ fn every_operation_by_messages() {
         let team = team(p);
         for n in LENGTHS {
             watch.case(format!("p={p}, n={n}"));
-            let run = team.run(|comm| {
+            runs(&team, format!("p={p}, n={n}"), |comm| {
                 every_operation(comm, n, n + p);
                 if p < 7 && [1, 12, 129].contains(&n) {
                     one_result_of_floats(comm, n);
@@ -37,7 +37,6 @@ fn every_operation_by_messages() {
                 let mut child = comm.split(0, p - comm.rank());
                 every_operation(&mut child, n, n);
             });
-            run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
         }
     }
 }

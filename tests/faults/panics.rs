@@ -154,8 +154,8 @@ fn a_panic_in_every_call_of_an_operator() {
                 let (input, mut output) = (Canary(input), Canary(output));
                 let both = (&input.0[..], &mut output.0[..]);
                 match algorithm {
-                    Some(by) if is_ordered => it.make(&mut comm.with(by), op::ordered(add), both),
-                    Some(by) => it.make(&mut comm.with(by), op::commutative(add), both),
+                    Some(by) if is_ordered => it.make(&mut *comm.with(by), op::ordered(add), both),
+                    Some(by) => it.make(&mut *comm.with(by), op::commutative(add), both),
                     None => it.make(comm, op::ordered(add), both),
                 }
             });

@@ -1,7 +1,9 @@
 //! The transports of small calls: through the gates, in a slot's first line, its second, both,
 //! through the eager buffer. Panics in operators, ranks that leave, other communicators.
 
-use super::common::{Canary, add_alive, bomb, bomb_if, check_usable, fails, failure, team, watch};
+use super::common::{
+    Canary, add_alive, bomb, bomb_if, check_usable, fails, failure, runs, team, watch,
+};
 use super::is_bomb_of;
 use phalanx::{Comm, Error, call, op};
 use std::cell::{Cell, RefCell};
@@ -93,13 +95,12 @@ fn a_rank_that_goes_after_its_part() {
             for n in LENGTHS {
                 watch.case(format!("p={p}, call {i}, n={n}"));
                 for late in [0, p - 1] {
-                    let run = team.run(|comm| {
+                    runs(&team, format!("p={p}, call {i}, n={n}"), |comm| {
                         if comm.rank() == late {
                             std::thread::yield_now();
                         }
                         call(comm, n);
                     });
-                    run.unwrap_or_else(|e| panic!("p={p}, call {i}, n={n}: {e}"));
                 }
                 let who = if i == 1 { 0 } else { n % p };
                 let error = failure(team.run(|comm| {

@@ -3,8 +3,8 @@
 //! in the middle of a call.
 
 use crate::common::{
-    Canary, OneCall, add_alive, bomb_if, check_usable, compose, failure, map, on_threads, sizes,
-    team, value, watch,
+    Canary, OneCall, add_alive, bomb_if, check_usable, compose, failure, map, on_threads, runs,
+    sizes, team, value, watch,
 };
 use phalanx::schedule::Operation;
 use phalanx::tuning::Tuning;
@@ -65,12 +65,11 @@ fn any_tuning() {
         for p in sizes([1, 2, 3, 8, 10]) {
             let team = Team::builder().ranks(p).tuning(tuning).build().unwrap();
             for n in [0, 1, 2, 5, 40, 3001] {
-                let run = team.run(|comm| {
+                runs(&team, format!("p={p} n={n} {tuning:?}"), |comm| {
                     everything(comm, n);
                     let mut half = comm.split(comm.rank() % 2, 0);
                     everything(&mut half, n);
                 });
-                run.unwrap_or_else(|e| panic!("p={p} n={n} {tuning:?}: {e}"));
             }
         }
     }

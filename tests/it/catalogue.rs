@@ -2,7 +2,7 @@
 //! = 1..=11 and 16, every root and shift, two lengths.
 
 use crate::common::one_call as call;
-use crate::common::sizes;
+use crate::common::{runs, sizes};
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Team, op};
 
@@ -20,12 +20,11 @@ fn every_algorithm_on_threads() {
                         continue;
                     }
                     ran.insert(algorithm);
-                    let run = team.run(|comm| {
+                    runs(&team, format!("{algorithm} p={p} root/shift={v}"), |comm| {
                         for (salt, n) in [3, 50, 3].into_iter().enumerate() {
                             call(&mut comm.with(algorithm), operation, v, n, salt);
                         }
                     });
-                    run.unwrap_or_else(|e| panic!("{algorithm} p={p} root/shift={v}: {e}"));
                 }
             }
         }
@@ -45,13 +44,12 @@ fn total_exchanges_of_long_blocks() {
                 if algorithm.schedule(&Request::new(operation, p)).is_err() {
                     continue;
                 }
-                let run = team.run(|comm| {
+                runs(&team, format!("{operation} by {algorithm}, p={p}"), |comm| {
                     for n in [129, 601, 0] {
                         call(comm, operation, 0, n, 1);
                         call(&mut comm.with(algorithm), operation, 0, n, 2);
                     }
                 });
-                run.unwrap_or_else(|e| panic!("{operation} by {algorithm}, p={p}: {e}"));
             }
         }
     }

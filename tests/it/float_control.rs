@@ -1,7 +1,7 @@
 //! Reductions of ranks with floating-point controls of their own: the same bits, and each thread
 //! keeps its control.
 
-use crate::common::{Bits, every_way_to, sizes, succeeds, team, watch};
+use crate::common::{Bits, every_way_to, runs, sizes, succeeds, team, watch};
 use float_register::{KINDS, disturbed, read, write};
 use phalanx::dist::{Block, dynamic};
 use phalanx::op::{self, Operator};
@@ -71,7 +71,7 @@ fn every_way_gives_the_same_bits() {
     for p in sizes(1..=5) {
         for n in [1, 3, 10, 330] {
             watch.case(format!("p = {p}, n = {n}"));
-            let run = team(p).run(|comm| {
+            runs(&team(p), format!("p = {p}, n = {n}"), |comm| {
                 on_one_rank(comm, n, op::Sum, operand!(f64), &sum!(f64));
                 on_one_rank(comm, n, op::Sum, operand!(f32), &sum!(f32));
                 let add = op::commutative(|a: f64, b| a + b);
@@ -85,7 +85,6 @@ fn every_way_gives_the_same_bits() {
                     on_one_rank(comm, n, op::Sum, make, &sum!(bf16));
                 }
             });
-            run.unwrap_or_else(|e| panic!("p = {p}, n = {n}: {e}"));
         }
     }
 }

@@ -2,7 +2,7 @@
 //! one to four dimensions, periodic and not, with uneven parts, up to more ranks than cores; and
 //! calls that must be refused.
 
-use crate::common::{check_usable, failure, succeeds, team, watch};
+use crate::common::{check_usable, failure, runs, succeeds, team, watch};
 use phalanx::dist::Halo;
 use phalanx::topology::Cartesian;
 use phalanx::{Comm, Error};
@@ -187,7 +187,7 @@ fn assembled_fields() {
         let team = team(p);
         for dims in 1..=4usize {
             let grid = Cartesian::new(p, &vec![0; dims], &vec![false; dims]).unwrap();
-            let run = team.run(|comm| {
+            runs(&team, format!("{grid}"), |comm| {
                 let (rank, extents) = (comm.rank(), grid.dims().to_vec());
                 for (width, least) in [(0, 1), (2, 2), (1, 0)] {
                     let at = grid.coordinates(rank);
@@ -218,7 +218,6 @@ fn assembled_fields() {
                     }
                 }
             });
-            run.unwrap_or_else(|e| panic!("{grid}: {e}"));
         }
     }
 }

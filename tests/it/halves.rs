@@ -1,6 +1,6 @@
 //! Sums and products of halves: in `f32`, rounded once, on every way that a call can take.
 
-use crate::common::{Bits, OneCall, every_way_to, sizes, succeeds, team, watch};
+use crate::common::{Bits, OneCall, every_way_to, runs, sizes, succeeds, team, watch};
 use half::{bf16, f16};
 use phalanx::dist::{Block, GeneralBlock, dynamic};
 use phalanx::engine::FoldKernel;
@@ -107,11 +107,10 @@ fn sums_are_rounded_once_on_every_way() {
     for p in sizes(1..=9) {
         for n in [1, 10, 330, 1500] {
             watch.case(format!("p = {p}, n = {n}"));
-            let run = team(p).run(|comm| {
+            runs(&team(p), format!("p = {p}, n = {n}"), |comm| {
                 each_way::<bf16>(comm, n);
                 each_way::<f16>(comm, n);
             });
-            run.unwrap_or_else(|e| panic!("p = {p}, n = {n}: {e}"));
         }
     }
     for (p, n) in [(2, 40_000), (3, 9000)] {
@@ -134,14 +133,13 @@ fn compound_sums_are_rounded_once_on_every_way() {
     }
     for p in sizes(2..=6) {
         for n in [1, 10, 330] {
-            let run = team(p).run(|comm| {
+            runs(&team(p), format!("p = {p}, n = {n}"), |comm| {
                 every_way_to(comm, n, op::Sum, fields, &sum_of_fields);
                 let borrowed = &op::Sum;
                 every_way_to(comm, n, borrowed, exact::<f16>, &exact_sum);
                 let op = op::with_identity(op::Sum, f16::ONE);
                 every_way_to(comm, n, op, exact::<f16>, &exact_sum);
             });
-            run.unwrap_or_else(|e| panic!("p = {p}, n = {n}: {e}"));
         }
     }
 }
@@ -169,7 +167,7 @@ fn the_order_is_that_of_f32() {
         }
     }
     for p in sizes(2..=9) {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p = {p}"), |comm| {
             for operation in Operation::ALL.into_iter().filter(|it| it.combines()) {
                 for n in [3, 40, 700] {
                     same::<bf16>(&mut comm.with_order(Order::Fixed), operation, n);
@@ -183,7 +181,6 @@ fn the_order_is_that_of_f32() {
                 }
             }
         });
-        run.unwrap_or_else(|e| panic!("p = {p}: {e}"));
     }
 }
 
@@ -199,7 +196,7 @@ fn spread_sums_are_rounded_once() {
     let sum: f64 = wide_x.iter().map(|&x| f64::from(x)).sum();
     let dot: f64 = wide_x.iter().zip(&wide_y).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();
     for p in sizes(1..=8) {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p = {p}"), |comm| {
             for unit in [1, 256] {
                 let cut = |r: usize| if r == p { N } else { N * r / p / unit * unit };
                 let (from, to) = (cut(comm.rank()), cut(comm.rank() + 1));
@@ -212,7 +209,6 @@ fn spread_sums_are_rounded_once() {
                 assert_eq!(got, wanted.map(bf16::from_f32));
             }
         });
-        run.unwrap_or_else(|e| panic!("p = {p}: {e}"));
     }
 }
 
@@ -220,7 +216,7 @@ fn spread_sums_are_rounded_once() {
 #[test]
 fn related_calls_round_once() {
     for p in sizes(2..=6) {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p = {p}"), |comm| {
             let r = comm.rank();
             let sum = |i: usize, of: &dyn Fn(usize) -> bool| {
                 let all = (0..p).filter(|&q| of(q)).map(|q| exact::<bf16>(q * 37, i));
@@ -255,7 +251,6 @@ fn related_calls_round_once() {
             assert_eq!(comm.sum(x).map(Bits::bits), wanted);
             assert_eq!(comm.all_reduce_values(x, op::Sum).map(Bits::bits), wanted);
         });
-        run.unwrap_or_else(|e| panic!("p = {p}: {e}"));
     }
 }
 
@@ -272,7 +267,7 @@ fn segmented_scans_round_once() {
         if all.is_empty() { bf16::ZERO.bits() } else { exact_sum(&all).bits() }
     };
     for p in sizes(1..=6) {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p = {p}"), |comm| {
             let mine = comm.rank() * N..(comm.rank() + 1) * N;
             let own: Vec<bf16> = mine.clone().map(value).collect();
             let flags: Vec<bool> = mine.clone().map(starts).collect();
@@ -298,7 +293,6 @@ fn segmented_scans_round_once() {
                 check(scope.wait(open).buf(), true, "set up");
             });
         });
-        run.unwrap_or_else(|e| panic!("p = {p}: {e}"));
     }
 }
 

@@ -2,7 +2,7 @@
 //! `PHALANX_HUGE=1` says that there are 16 GiB of memory (and `--release` that it
 //! takes a minute instead of ten).
 
-use crate::common::{team, watch};
+use crate::common::{runs, team, watch};
 use phalanx::op;
 
 const MANY: usize = (1 << 32) + 3;
@@ -11,7 +11,7 @@ const MANY: usize = (1 << 32) + 3;
 fn elements_of_no_size_beyond_2_to_the_32() {
     let _watch = watch();
     for p in [2, 3] {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p={p}"), |comm| {
             let (r, many) = (comm.rank(), vec![(); MANY]);
             comm.broadcast(&mut many.clone(), p - 1);
             comm.shift(&mut many.clone(), 1);
@@ -25,7 +25,6 @@ fn elements_of_no_size_beyond_2_to_the_32() {
             comm.with_peers(&many, |all| assert!(all.iter().all(|x| x.len() == MANY)));
             comm.exchange(&many, (r + 1) % p, &mut many.clone(), (r + p - 1) % p);
         });
-        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
     }
 }
 
@@ -52,7 +51,7 @@ fn byte(r: usize, i: usize) -> u8 {
 /// Two ranks, `n` bytes: the operations that move and combine whole vectors.
 fn bytes(n: usize) {
     // Not watched: it may take minutes.
-    let run = team(2).run(|comm| {
+    runs(&team(2), format!("n={n}"), |comm| {
         let r = comm.rank();
         // Looked at: the ends, the places where 31 and 32 bits end, and some others.
         let places = |n: usize| {
@@ -87,5 +86,4 @@ fn bytes(n: usize) {
             assert!(places(n).all(|i| all[1 - r][i] == byte(1 - r, i)), "view");
         });
     });
-    run.unwrap_or_else(|e| panic!("n={n}: {e}"));
 }

@@ -169,9 +169,9 @@ fn any_number_of_ranks_multiplies() {
                 let mut x: Vec<f64> = (0..n).map(|i| 0.1 * value(rank, i) + 1e15).collect();
                 multiply.all_reduce(&mut x, op::Sum);
                 all.extend(x.iter().map(|x| x.to_bits()));
-                let it = OneCall::new(&multiply, Operation::AllReduce, 0, n);
-                it.check(&mut multiply, op::Max, &value);
-                it.check(&mut multiply, op::ordered(product), &matrix);
+                let it = OneCall::new(&*multiply, Operation::AllReduce, 0, n);
+                it.check(&mut *multiply, op::Max, &value);
+                it.check(&mut *multiply, op::ordered(product), &matrix);
             }
             drop(multiply);
             for round in 1..=3 {

@@ -62,7 +62,7 @@ fn every_algorithm_gives_the_same_bits_everywhere_and_again() {
                         team.run(|comm| {
                             let it = OneCall::new(comm, operation, 0, n);
                             let mut b = it.buffers(op::Sum, &x);
-                            it.make(&mut comm.with(algorithm), op::Sum, (&b.input, &mut b.output));
+                            it.make(&mut *comm.with(algorithm), op::Sum, (&b.input, &mut b.output));
                             bits(&b.output)
                         })
                         .unwrap()
@@ -91,9 +91,9 @@ fn reductions_in_fixed_order(comm: &mut Comm, n: usize) {
     for it in all {
         let sum = |row: &[f64]| by_levels(row.to_vec(), |a, b| a + b);
         let mut b = it.buffers_to(None, &x, &sum);
-        it.make(&mut fixed, op::Sum, (&b.input, &mut b.output));
+        it.make(&mut *fixed, op::Sum, (&b.input, &mut b.output));
         assert_eq!(bits(&b.output), bits(&b.wanted), "{it:?}");
-        it.check(&mut fixed, op::ordered(compose), &map(n));
+        it.check(&mut *fixed, op::ordered(compose), &map(n));
     }
 }
 

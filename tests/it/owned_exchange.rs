@@ -2,7 +2,8 @@
 //! place of each value when a call fails.
 
 use crate::common::{
-    Dice, bomb, bomb_if, check_usable, fails, failure, on_threads, sizes, succeeds, team, watch,
+    Dice, bomb, bomb_if, check_usable, fails, failure, on_threads, runs, sizes, succeeds, team,
+    watch,
 };
 use phalanx::{Comm, Error, Team};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -128,7 +129,7 @@ fn values_of_every_kind() {
     type Job = Box<dyn Fn(usize) -> usize + Send>;
     let _watch = watch();
     for p in sizes(1..=4) {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p={p}"), |comm| {
             let rank = comm.rank();
             around(comm, |i| -> Job { Box::new(move |x| x + i + rank) }, |f| f(1) >= 1);
             around(comm, |_| (), |()| true);
@@ -140,7 +141,6 @@ fn values_of_every_kind() {
             around(comm, |i| [i; 300], |it| it.iter().all(|x| *x == it[0]));
             around(comm, |i| vec![i.to_string(); 2], |it| it.len() == 2);
         });
-        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
     }
 }
 

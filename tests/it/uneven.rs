@@ -4,7 +4,7 @@
 
 use crate::common::{
     Dice, UNEVEN, Watch, check_usable, common_counts, every_uneven, fails, failure, lists, pairs,
-    team, watch,
+    runs, team, watch,
 };
 use phalanx::{Comm, Error, Order, op};
 
@@ -27,7 +27,7 @@ fn every_length() {
 fn by_topologies_in_fixed_order_and_in_parts() {
     let _watch = watch();
     for p in [1, 2, 4, 6] {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p={p}"), |comm| {
             for n in [1, 130] {
                 for counts in lists(p, n) {
                     common_counts::<u64>(&mut comm.ring(), &counts, |x| x);
@@ -46,7 +46,6 @@ fn by_topologies_in_fixed_order_and_in_parts() {
                 common_counts::<u64>(&mut half, &counts, |x| x);
             }
         });
-        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
     }
 }
 
@@ -56,7 +55,7 @@ fn by_topologies_in_fixed_order_and_in_parts() {
 fn counts_in_turn() {
     let _watch = watch();
     for p in [2, 3, 5] {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p={p}"), |comm| {
             let mut dice = Dice(p as u64);
             for round in 0..400 {
                 let k = if round % 3 == 0 { dice.below(30) } else { dice.below(4) };
@@ -64,7 +63,6 @@ fn counts_in_turn() {
                 common_counts::<u64>(comm, &counts, |x| x);
             }
         });
-        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
     }
 }
 

@@ -6,7 +6,8 @@
 //! into pieces, as MPI counts with 31 bits.
 //!
 //! A transfer that is made of messages (gather, scatter, all-to-all, and more than a
-//! piece) goes by a tag of its own, beyond those of the ranks' messages.
+//! piece) goes by a tag of its own, beyond those of the ranks' messages, and so does the making of
+//! communicators (Open MPI does that by messages in the old one, which others would meet).
 
 use crate::raw::{self, Handle, Request, check};
 use mpi::ffi;
@@ -18,6 +19,9 @@ use std::time::{Duration, Instant};
 
 /// The exit code of a job that failed: that of a Rust program that panicked.
 pub(crate) const FAILED: c_int = 101;
+
+/// Tags for the making of communicators.
+const MAKING: usize = 1024;
 
 /// The right to call MPI, and the common part of all of a process' engines.
 pub(crate) struct Calls {
@@ -81,7 +85,8 @@ pub(crate) struct Engine {
     /// The members, as numbers in the world.
     members: Vec<usize>,
     node: usize,
-    /// The largest tag, which is that of transfers made of messages.
+    /// The largest tag, which is that of transfers made of messages. [`MAKING`] before it are for
+    /// communicators in the making.
     largest_tag: usize,
     rails: Vec<Arc<Engine>>,
     /// In `Calls::made`, if it is from there.
@@ -235,7 +240,7 @@ unsafe impl Net for Engine {
     }
 
     fn tags(&self) -> usize {
-        self.largest_tag
+        self.largest_tag - MAKING
     }
 
     unsafe fn start(&self, transfer: Transfer<'_>) -> Result<Box<dyn Pending>, NetError> {
@@ -447,14 +452,17 @@ impl Engine {
             };
             let mut made = self.calls.made.lock().unwrap_or_else(|e| e.into_inner());
             let of = made.entry(world.clone()).or_default();
-            let number = if free[i] != 0 {
-                free[i].trailing_zeros() as usize
-            } else {
-                let members: Vec<c_int> = group.iter().map(|&n| n as c_int).collect();
-                let _one = self.calls.enter();
-                let comm = self.comm.group(&members, i as c_int % 1024)?;
-                of.push(Made { comm, free: false });
-                of.len() - 1
+            // (Groups of the same nodes take one after the other; all their nodes take the same.)
+            let number = (0..of.len().min(64)).find(|&k| of[k].free && free[i] >> k & 1 == 1);
+            let number = match number {
+                Some(number) => number,
+                None => {
+                    let members: Vec<c_int> = group.iter().map(|&n| n as c_int).collect();
+                    let tag = (self.largest_tag - 1 - i % MAKING) as c_int;
+                    let _one = self.calls.enter();
+                    of.push(Made { comm: self.comm.group(&members, tag)?, free: false });
+                    of.len() - 1
+                }
             };
             of[number].free = false;
             let (comm, calls) = (of[number].comm, self.calls.clone());

@@ -174,10 +174,10 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     /// [set up](Requests::set_up). [`wait`](Requests::wait) completes it, and gives the buffer
     /// back, or the values; of a call that was set up, that.
     ///
-    /// A collective is complete when every rank has started it, and, if it is long, has done its
-    /// part ([`Comm::requests`](crate::Comm::requests)); a broadcast's root waits for that, too.
-    /// A rank's writes before it started a barrier are visible to every rank that has waited for
-    /// it. A sent value stays in its slice, however little it is, until its receivers have it.
+    /// A collective is complete when the ranks that give input have started it; if it is long, when
+    /// all have done their parts ([`Comm::requests`](crate::Comm::requests)). A rank's writes
+    /// before it started a barrier are visible to every rank that has waited for it. A sent value
+    /// stays in its slice, however little it is, until its receivers have it.
     ///
     /// **Order** of a reduction: that of [`Order::Fixed`](crate::Order::Fixed), always.
     ///

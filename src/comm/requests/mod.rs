@@ -128,9 +128,11 @@ impl Comm {
     /// disagreement ends the run with an error that names both ranks and both lines.
     ///
     /// **Progress.** Up to 64 bytes of input (a rank's; of scatter, reduce-scatter and all-to-all
-    /// those for all ranks), a call is complete when all ranks have *started* it; among up to eight
-    /// ranks up to 512 bytes, or 256 where all give to all. A longer one needs every rank's part of
-    /// the work. **Any call of a rank moves everything that its thread has started**, on whichever
+    /// those for all ranks), a call is complete when the ranks have *started* it that give input to
+    /// this one (of each 16th call all); among up to eight ranks up to 1 KiB, or 256 bytes where
+    /// more than two give to all. A longer one needs every rank's part of the work.
+    ///
+    /// **Any call of a rank moves everything that its thread has started**, on whichever
     /// communicator or team: a test, a probe, a message, a barrier, [`check`](Comm::check), another
     /// start. So two ranks may test, or wait, in different orders. A rank that computes, or waits
     /// outside of the library, moves nothing; nor do accessors ([`rank`](Comm::rank)), and a `wait`
@@ -496,18 +498,18 @@ impl<'scope> Requests<'scope, '_> {
                     Some((i, _)) => self.fail(Some(slots[i]), Stop::Poisoned),
                 }
             }
-            let Some((place, owes)) = open.place(slots[0]) else { continue };
+            let Some(place) = open.place(slots[0]) else { continue };
             let awaited = open.awaited(slots[0]);
             let one = since.filter(|_| slots.len() == 1);
             let result = match slots.len() {
                 1 => {
                     let mut ready = || ended().is_some() || open.awaited(slots[0]) != awaited;
-                    place.wait(Some(usize::from(owes)), one, &mut ready)
+                    place.wait(one, &mut ready)
                 }
                 // Each may be completed by another rank.
                 _ => {
                     let mut ready = || ended().is_some() || left().is_some();
-                    place.for_any().wait(None, None, &mut ready)
+                    place.for_any().wait(None, &mut ready)
                 }
             };
             if let Err(stop) = result {

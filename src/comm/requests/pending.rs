@@ -5,7 +5,6 @@ use super::running::{Failure, Running};
 use super::started_collective::Collective;
 use crate::exec::board::started::WorkDesk;
 use crate::mailbox::BRIEF_ROOM;
-use crate::shared::{Owed, Port, RankCards, StartedCall};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::{NonNull, null_mut};
@@ -111,7 +110,7 @@ struct FewValues(MaybeUninit<[u8; BRIEF_ROOM]>);
 
 /// See the module documentation.
 pub(super) struct PendingCollective<'env> {
-    call: Collective<'env>,
+    pub(super) call: Collective<'env>,
     gives: Gives<'env>,
     few: FewValues,
 }
@@ -124,43 +123,15 @@ impl<'env> PendingCollective<'env> {
         PendingCollective { call, gives, few: FewValues(MaybeUninit::uninit()) }
     }
 
-    /// As [`Collective::show`]; whether it is direct, too.
-    ///
-    /// # Safety
-    /// As for [`Collective::show`].
-    #[inline(always)]
-    pub(super) unsafe fn show(&self, port: &mut Port, begun: StartedCall) -> (Owed, bool) {
-        // SAFETY: passed on.
-        unsafe { self.call.show(port, begun) };
-        (self.call.owed(), self.call.job().is_direct())
-    }
-
-    /// As [`Collective::take`]; few values stay where the call was made.
-    ///
-    /// # Safety
-    /// As for [`Collective::take`].
-    #[inline(always)]
-    pub(super) unsafe fn take(&mut self, own: RankCards<'_>) -> Result<bool, Failure> {
-        // SAFETY: passed on.
-        unsafe { self.call.take(own) }
-    }
-
     /// As [`Running::advance`].
     #[inline(always)]
     pub(super) fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
         if self.gives.at.is_null() {
             // SAFETY: there is room for them; they are so few that the call is brief, and nobody
             // reads them before it is over.
-            unsafe { self.call.place_at(self.few.0.as_mut_ptr().cast()) };
+            unsafe { self.call.job.place(self.few.0.as_mut_ptr().cast()) };
         }
-        match self.call.advance_direct(&desk.place) {
-            Some(advanced) => advanced,
-            None => self.call.advance(desk),
-        }
-    }
-
-    pub(super) fn running(&self) -> &dyn Running {
-        &self.call
+        self.call.advance(desk)
     }
 
     /// Hands out the request's result.

@@ -160,7 +160,7 @@ impl<'env> Restart<'env> for SetUpCollective<'env> {
         at: &'static Location<'static>,
     ) -> Restarted {
         let begun = scope.begin(&self.call, at);
-        if scope.is_alone() {
+        if scope.comm.port.size() == 1 {
             scope.run_alone(begun, &self.call);
             return Restarted::Over;
         }
@@ -206,6 +206,8 @@ impl<T> OwnWork<T> for NoWork {
 pub(super) struct Repeated<'env, T, R, W = NoWork> {
     call: R,
     own_work: W,
+    /// Whether it is started once: its request gives the buffer.
+    once: bool,
     _kept: Kept<'env>,
     input: *mut [T],
     buf: *mut [T],
@@ -214,7 +216,7 @@ pub(super) struct Repeated<'env, T, R, W = NoWork> {
 
 impl<'env, T, R> Repeated<'env, T, R> {
     pub(super) fn new(call: R, kept: Kept<'env>, input: *mut [T], buf: *mut [T]) -> Self {
-        Repeated { call, own_work: NoWork, _kept: kept, input, buf, _buf: PhantomData }
+        Repeated { call, own_work: NoWork, once: false, _kept: kept, input, buf, _buf: PhantomData }
     }
 }
 
@@ -291,37 +293,15 @@ where
     }
 
     unsafe fn give(self: Box<Self>, to: *mut u8) {
-        // SAFETY: a request for this gives a `Persistent` of the scope that it was made in
-        // (`Requests::start`); lifetimes make no difference to the bytes that are written.
-        unsafe { to.cast::<Persistent<'_, 'env, T>>().write(Persistent::of(self)) };
-    }
-}
-
-/// A [`Repeated`] that is started once: its request gives the buffer.
-struct StartedOnce<'env, T, R, W>(Repeated<'env, T, R, W>);
-
-impl<'env, T, R, W> Underway for StartedOnce<'env, T, R, W>
-where
-    T: 'env,
-    R: Restart<'env> + 'env,
-    W: OwnWork<T> + 'env,
-{
-    fn running(&self) -> &dyn Running {
-        self.0.running()
-    }
-
-    fn running_mut(&mut self) -> &mut dyn Running {
-        self.0.running_mut()
-    }
-
-    fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
-        self.0.advance(desk)
-    }
-
-    unsafe fn give(self: Box<Self>, to: *mut u8) {
         // SAFETY: a request for this gives its buffer, which is borrowed for 'env, and no call has
-        // it any more.
-        unsafe { to.cast::<&mut [T]>().write(&mut *self.0.buf) };
+        // it any more; or a `Persistent` of the scope that it was made in (`Requests::start`);
+        // lifetimes make no difference to the bytes that are written.
+        unsafe {
+            match self.once {
+                true => to.cast::<&mut [T]>().write(&mut *self.buf),
+                false => to.cast::<Persistent<'_, 'env, T>>().write(Persistent::of(self)),
+            }
+        }
     }
 }
 
@@ -333,10 +313,11 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     fn with_work<T, W: OwnWork<T>>(
         &mut self,
         (call, kept, work, buf): FormWithWork<'env, T, W>,
+        once: bool,
     ) -> Repeated<'env, T, impl Restart<'env> + use<'env, T, W>, &'env W> {
         self.check_place();
         let (call, buf) = (self.collective(call), std::ptr::from_mut(buf));
-        Repeated { call, own_work: work, _kept: kept, input: buf, buf, _buf: PhantomData }
+        Repeated { call, own_work: work, once, _kept: kept, input: buf, buf, _buf: PhantomData }
     }
 
     /// Sets it up.
@@ -344,7 +325,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         &mut self,
         form: FormWithWork<'env, T, W>,
     ) -> Persistent<'scope, 'env, T> {
-        Persistent::of(Box::new(self.with_work(form)))
+        Persistent::of(Box::new(self.with_work(form, false)))
     }
 
     /// Starts it, in the line `at`.
@@ -353,10 +334,10 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         form: FormWithWork<'env, T, W>,
         at: &'static Location<'static>,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let mut call = Box::new(StartedOnce(self.with_work(form)));
-        match call.0.start(self, at) {
+        let mut call = Box::new(self.with_work(form, true));
+        match call.start(self, at) {
             // SAFETY: borrowed for 'env, and no call has it any more.
-            Restarted::Over => OpenRequest::over(unsafe { &mut *call.0.buf }),
+            Restarted::Over => OpenRequest::over(unsafe { &mut *call.buf }),
             _ => OpenRequest::open(self.open.add_again(call)),
         }
     }

@@ -127,11 +127,6 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         self.comm.run_alone(begun, call);
     }
 
-    /// Whether the communicator has one rank.
-    pub(super) fn is_alone(&self) -> bool {
-        self.comm.port.size() == 1
-    }
-
     /// Starts the call `begun` of several ranks, which is not under way. Whether it is over, as a
     /// brief one is that all others have started before.
     ///
@@ -150,7 +145,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         unsafe { call.show(&mut self.comm.port, begun) };
         self.comm.port.tell();
         // As in `ScopeSlots::add_collective`.
-        let is_to_look = is_first && call.job().is_brief() || self.open.is_dead();
+        let is_to_look = is_first && call.job.is_brief || self.open.is_dead();
         match if is_to_look { self.open.look_at_new(call) } else { Progress::Open } {
             Progress::Done => true,
             Progress::Open => false,

@@ -2,7 +2,7 @@
 
 use super::running::{Failure, Running};
 use crate::exec::Scratch;
-use crate::exec::board::started::{Job, WorkDesk};
+use crate::exec::board::started::{FEW, Job, WorkDesk};
 use crate::mailbox::{FoundCard, NoticeCard};
 use crate::shared::{
     Owed, Place, Port, RankCards, RankPlace, Signature, StartedCall, StartedPart, StartedProgress,
@@ -13,39 +13,26 @@ use std::panic::AssertUnwindSafe;
 /// See the module documentation.
 pub(super) struct Collective<'env> {
     progress: StartedProgress,
-    job: Job<'env>,
+    /// Those of the [job](Job::sources).
+    sources: (usize, usize),
+    pub(super) job: Job<'env>,
 }
 
 impl<'env> Collective<'env> {
     /// One that is still to be started.
     pub(super) fn new(job: Job<'env>) -> Self {
-        Collective { progress: StartedProgress::new(0), job }
+        Collective::of(job, StartedProgress::new(0))
     }
 
     /// One that is [shown](Collective::show) next.
     #[inline(always)]
     pub(super) fn of(job: Job<'env>, progress: StartedProgress) -> Self {
-        Collective { progress, job }
+        Collective { progress, sources: job.sources(progress.number()), job }
     }
 
     /// Makes this collective, which has ended, ready to be started once more.
     pub(super) fn renew(&mut self, progress: StartedProgress) {
-        self.progress = progress;
-    }
-
-    #[inline(always)]
-    pub(super) fn job(&self) -> &Job<'env> {
-        &self.job
-    }
-
-    /// Works in place at `at` from now on.
-    ///
-    /// # Safety
-    /// As [`Job::place`]; the call is brief.
-    #[inline(always)]
-    pub(super) unsafe fn place_at(&mut self, at: *mut u8) {
-        // SAFETY: passed on.
-        unsafe { self.job.place(at) };
+        (self.progress, self.sources) = (progress, self.job.sources(progress.number()));
     }
 
     /// Starts it, as the call `begun`: shows the memory that the others need, on the column that
@@ -58,56 +45,24 @@ impl<'env> Collective<'env> {
     #[inline(always)]
     pub(super) unsafe fn show(&self, port: &mut Port, begun: StartedCall) {
         let job = &self.job;
-        let (counts, is_beside) = (job.counts_shown(), job.is_beside());
-        let fill = |room: *mut u8| {
-            // SAFETY: there is as much room as the job may need.
-            unsafe {
-                match counts {
-                    _ if is_beside => job.copy_input(room),
-                    Some(counts) => room.cast::<*const usize>().write(counts),
-                    None => {}
-                }
-            }
-        };
-        let at = match job.is_brief() {
-            _ if is_beside => std::ptr::null_mut(),
-            true => {
-                let room = port.copy_room();
-                // SAFETY: there is as much room as the job needs; by the contract nobody reads it
-                // before this call is shown.
-                unsafe { job.copy_input(room) };
-                room
-            }
-            false => job.shown(),
-        };
-        // SAFETY: by the contract.
-        unsafe { port.start(begun, at, fill) };
+        // SAFETY: by the contract, the first, too: the memory is the call's.
+        unsafe { port.start(begun, job.bytes_of_room(), |beside, room| job.fill(beside, room)) };
     }
 
-    /// As [`advance`](Running::advance), if it is a [direct](Job::is_direct) call.
-    #[inline(always)]
-    pub(super) fn advance_direct(&mut self, place: &RankPlace) -> Option<Result<bool, Failure>> {
-        if !self.job.is_direct() {
-            return None;
-        }
-        // SAFETY: shown, and not over.
-        let advanced = unsafe { self.take(RankCards::of(place)) };
-        if let Ok(true) = advanced {
-            place.tell();
-        }
-        Some(advanced)
-    }
-
-    /// Completes it, which is [direct](Job::is_direct), if all have started it; whether they have.
-    /// Ranks that sleep until then are to be told.
+    /// Completes it, which is [direct](Job::is_direct), if all its sources have started it; whether
+    /// they have. Ranks that sleep until then are to be told. `first`: this is its first look.
     ///
     /// # Safety
     /// It was [shown](Collective::show), and is not over. (The rank may have left the communicator:
     /// copies stay until it has finished.)
     #[inline(always)]
-    pub(super) unsafe fn take(&mut self, own: RankCards<'_>) -> Result<bool, Failure> {
-        let Collective { progress, job } = self;
-        progress.advance(&mut CardsPart { own, job, desk: None }, own.rank())
+    pub(super) unsafe fn take(&mut self, own: RankCards<'_>, first: bool) -> Result<bool, Failure> {
+        let &mut Collective { ref mut progress, sources, ref job } = self;
+        let taken = progress.advance(&mut CardsPart { own, sources, job, desk: None }, own.rank());
+        if let (true, Ok(true), Some(peer)) = (first, &taken, job.leader()) {
+            own.fetch_next(progress.number(), peer, job.bytes_of_room());
+        }
+        taken
     }
 }
 
@@ -115,6 +70,7 @@ impl<'env> Collective<'env> {
 /// call, which needs neither.
 struct CardsPart<'a, 'env> {
     own: RankCards<'a>,
+    sources: (usize, usize),
     job: &'a Job<'env>,
     desk: Option<(&'a RankPlace, &'a mut Scratch, &'a mut Vec<*mut u8>)>,
 }
@@ -126,17 +82,20 @@ impl CardsPart<'_, '_> {
     /// As [`StartedPart::work`].
     #[inline(never)]
     unsafe fn work_at_desk(&mut self, number: u64) -> Result<(), Failure> {
-        let CardsPart { own, job, desk: Some((place, scratch, all)) } = self else { return Ok(()) };
+        let &mut CardsPart { own, sources, job, ref mut desk } = self;
+        let Some((place, scratch, all)) = desk else { return Ok(()) };
+        let (p, has_counts) = (place.hold.size(), job.counts_shown().is_some());
         if place.has_left() {
             return Err(Failure::Over);
         }
         all.clear();
-        // SAFETY: all have shown theirs, and agree; this rank has neither ended the call nor left,
-        // so everybody keeps the memory that it shows.
+        all.resize(if has_counts { 2 * p } else { p }, std::ptr::null_mut());
+        // SAFETY: its sources have shown theirs, and agree; this rank has neither ended the call
+        // nor left, so they keep the memory that they show.
         unsafe {
-            own.addresses(number, job.is_beside(), all);
-            if job.counts_shown().is_some() {
-                own.addresses(number, true, all);
+            own.addresses(number, job.is_beside(), sources, all);
+            if has_counts {
+                own.addresses(number, true, sources, &mut all[p..]);
                 if let Some(unequal) = job.unequal(all) {
                     return Err(Failure::Disagrees(own.unequal(number, unequal)));
                 }
@@ -154,18 +113,19 @@ impl StartedPart for CardsPart<'_, '_> {
 
     #[inline(always)]
     fn needs(&self, index: usize) -> Option<usize> {
-        self.own.other(index)
+        let (first, count) = self.sources;
+        (index < count).then(|| self.own.peer(first, index))
     }
 
     #[inline(always)]
     fn lends_to(&self, index: usize) -> Option<usize> {
-        if self.desk.is_none() || self.job.is_brief() { None } else { self.own.other(index) }
+        if self.desk.is_none() || self.job.is_brief { None } else { self.own.other(index) }
     }
 
     #[inline(always)]
     fn meet(&mut self, number: u64, rank: usize) -> Result<Option<bool>, Failure> {
         let meets = self.own.meets(number, rank).map_err(Failure::Disagrees)?;
-        Ok(meets.then_some(self.desk.is_some() && !self.job.is_brief()))
+        Ok(meets.then_some(self.desk.is_some() && !self.job.is_brief))
     }
 
     fn has_shown(&self, _: u64, _: usize) -> bool {
@@ -183,14 +143,13 @@ impl StartedPart for CardsPart<'_, '_> {
             // SAFETY: passed on.
             return unsafe { self.work_at_desk(number) };
         }
-        let (own, job) = (self.own, self.job);
-        // SAFETY: all have shown theirs, and agree, so everybody keeps the memory that it shows
+        let &mut CardsPart { own, sources, job, .. } = self;
+        let mut all = [std::ptr::null_mut(); FEW];
+        // SAFETY: its sources have shown theirs, and agree, so they keep the memory that they show
         // until this rank has ended the call.
         unsafe {
-            job.take_few(
-                #[inline(always)]
-                |all| own.addresses_of_few(number, job.is_beside(), all),
-            );
+            own.addresses(number, job.is_beside(), sources, &mut all);
+            job.take(&all);
         }
         Ok(())
     }
@@ -208,13 +167,18 @@ impl StartedPart for CardsPart<'_, '_> {
 impl Running for Collective<'_> {
     fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
         let WorkDesk { place, scratch, all, .. } = desk;
-        if let Some(advanced) = self.advance_direct(place) {
-            return advanced;
-        }
-        let Collective { progress, job } = self;
         let own = RankCards::of(place);
-        let is_complete = progress
-            .advance(&mut CardsPart { own, job, desk: Some((place, scratch, all)) }, place.rank)?;
+        if self.job.is_direct {
+            // SAFETY: shown, and not over.
+            let is_complete = unsafe { self.take(own, false)? };
+            if is_complete {
+                place.tell();
+            }
+            return Ok(is_complete);
+        }
+        let (&mut Collective { ref mut progress, sources, ref job }, rank) = (self, place.rank);
+        let desk = Some((&*place, scratch, all));
+        let is_complete = progress.advance(&mut CardsPart { own, sources, job, desk }, rank)?;
         if is_complete {
             // SAFETY: all have finished.
             unsafe { job.end() };
@@ -223,19 +187,23 @@ impl Running for Collective<'_> {
     }
 
     fn owed(&self) -> Owed {
-        if self.job.is_brief() { Owed::Look } else { Owed::Work }
+        if self.job.is_brief { Owed::Look } else { Owed::Work }
     }
 
     fn owes(&self) -> bool {
-        !self.progress.is_over() && !self.job.is_brief()
+        !self.progress.is_over() && !self.job.is_brief
     }
 
     fn place(&self, at: &RankPlace) -> Place {
-        RankCards::place(at, &self.progress)
+        RankCards::place(at, self.awaited(at))
     }
 
     fn awaited(&self, at: &RankPlace) -> usize {
-        RankCards::of(at).awaited(&self.progress)
+        let first = if self.progress.is_over() { at.rank + 1 } else { self.sources.0 };
+        let (own, passed) = (RankCards::of(at), self.progress.passed());
+        let peer = own.peer(first, passed);
+        // One that needs nobody is over at its next look: any other rank will do until then.
+        if peer == at.rank { own.peer(peer + 1, 0) } else { peer }
     }
 
     fn left(&self, at: &RankPlace) -> Option<usize> {
@@ -252,7 +220,7 @@ impl Running for Collective<'_> {
     }
 
     fn quiesce(&self, at: &RankPlace) {
-        if !self.job.is_brief() {
+        if !self.job.is_brief {
             RankCards::quiesce(at, self.progress.number());
         }
     }

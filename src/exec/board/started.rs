@@ -1,9 +1,8 @@
 //! The work of a started call, once every rank has shown what it has: the parts of the blocking
 //! calls' direct access, and copies where a call is brief.
 //!
-//! A *brief* call's inputs fit the room beside a notice, or among a few ranks the column's room for
-//! copies, where each rank has copied its own. So each rank needs nothing but that all have
-//! started: it takes what it needs, and nobody waits for anybody's work.
+//! A *brief* call's inputs fit the cards, where each rank has copied its own. So a rank needs
+//! nothing but that its sources have started: nobody waits for anybody's work.
 
 use super::{Work, direct_move, direct_reduce, ordered, scratch_bytes, touched};
 use crate::dist::chunk;
@@ -11,11 +10,11 @@ use crate::exec::call::{Call, Partition, RawBuffers};
 use crate::exec::{Kernel, Scratch, Workspace};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM, COPY_ROOM};
 use crate::schedule::Operation;
-use crate::shared::{EarlyReceive, EarlyReceives, RankPlace};
+use crate::shared::{ALL_MEET, EarlyReceive, EarlyReceives, RankPlace};
 use std::ops::Range;
 
 /// Ranks up to which the addresses of their copies are on the stack.
-const FEW: usize = 8;
+pub(crate) const FEW: usize = 8;
 
 /// The memory in which the started calls of a rank work, one at a time.
 pub(crate) struct WorkDesk {
@@ -45,10 +44,13 @@ pub(crate) struct Job<'a> {
     operation: Operation,
     rank: usize,
     p: usize,
-    is_brief: bool,
-    /// Whether it is, and its inputs fit beside the notices.
-    is_beside: bool,
-    is_direct: bool,
+    /// Whether the inputs are copied, so that no rank reaches another's memory.
+    pub(crate) is_brief: bool,
+    /// Bytes of a brief call's input, at most.
+    bytes: usize,
+    /// Whether that is all, with no code of the user's, among a [`FEW`] ranks: it is
+    /// [taken](Job::take) with nothing around.
+    pub(crate) is_direct: bool,
     stream: bool,
 }
 
@@ -75,19 +77,21 @@ impl<'a> Job<'a> {
         let size = call.element_size();
         let bytes = most.map_or(usize::MAX, |n| n.saturating_mul(size));
         let is_aligned = call.memory().kernel.align() <= BRIEF_ALIGN;
-        let is_beside = bytes <= BRIEF_ROOM && is_aligned;
-        // Many ranks share the work of a longer one. Where all give to all, each fetches the lines
-        // of its room back from all in each call: from 512 bytes on lending is as fast. An element
-        // that is combined has to fit a slot of `ordered::reduce_brief`.
+        // Many ranks share the work of a longer one, those of a pair do not. An element that is
+        // combined has to fit a slot of `ordered::reduce_brief`.
         let room = || match call.operation() {
-            _ if p > FEW || call.operation().combines() && size > BRIEF_ROOM => 0,
+            _ if p > FEW || call.operation().combines() && size > BRIEF_ROOM => BRIEF_ROOM,
             Operation::AllReduce
             | Operation::AllGather
             | Operation::ReduceScatter
-            | Operation::AllToAll => COPY_ROOM / 2,
+            | Operation::AllToAll
+                if p > 2 =>
+            {
+                COPY_ROOM / 4
+            }
             _ => COPY_ROOM,
         };
-        let is_brief = is_beside || is_aligned && bytes <= COPY_ROOM && bytes <= room();
+        let is_brief = is_aligned && (bytes <= BRIEF_ROOM || bytes <= room());
         let is_direct =
             is_brief && p <= FEW && (!call.operation().combines() || call.is_built_in());
         let stream = !is_brief && touched(call, p) >= work.stream_from;
@@ -107,29 +111,45 @@ impl<'a> Job<'a> {
             rank,
             p,
             is_brief,
-            is_beside,
+            bytes: if is_brief { bytes } else { 0 },
             is_direct,
             stream,
         }
     }
 
-    /// Whether the inputs are copied, so that no rank reaches another's memory.
+    /// The ranks that give it input in call `number`, or that it has to meet: the first, and how
+    /// many.
     #[inline(always)]
-    pub(crate) fn is_brief(&self) -> bool {
-        self.is_brief
+    pub(crate) fn sources(&self, number: u64) -> (usize, usize) {
+        let &Job { rank, p, parameter, .. } = self;
+        match self.operation {
+            _ if !self.is_brief || number.is_multiple_of(ALL_MEET) => (rank + 1, p - 1),
+            Operation::Broadcast | Operation::Scatter if rank == parameter => (rank, 0),
+            Operation::Broadcast | Operation::Scatter => (parameter, 1),
+            Operation::Reduce | Operation::Gather if rank != parameter => (rank, 0),
+            Operation::Scan | Operation::ExclusiveScan => (0, rank),
+            Operation::Shift => ((rank + p - parameter) % p, 1),
+            _ => (rank + 1, p - 1),
+        }
     }
 
-    /// Whether the copies are beside the notices, not where these say.
+    /// The rank that gives it input, if that one needs nothing of this one, and so may be ahead.
+    #[inline(always)]
+    pub(crate) fn leader(&self) -> Option<usize> {
+        let is_one_way = matches!(self.operation, Operation::Broadcast | Operation::Scatter);
+        (is_one_way && self.rank != self.parameter).then_some(self.parameter)
+    }
+
+    /// Bytes of the column's room that it uses.
+    #[inline(always)]
+    pub(crate) fn bytes_of_room(&self) -> usize {
+        if self.is_beside() { 0 } else { self.bytes }
+    }
+
+    /// Whether the copies are on the cards, not where these say.
     #[inline(always)]
     pub(crate) fn is_beside(&self) -> bool {
-        self.is_beside
-    }
-
-    /// Whether that is all that it does, with no code of the user's, among a [`FEW`] ranks: it is
-    /// [taken](Job::take_few) with nothing around.
-    #[inline(always)]
-    pub(crate) fn is_direct(&self) -> bool {
-        self.is_direct
+        self.is_brief && self.bytes <= BRIEF_ROOM
     }
 
     /// Works in place at `at` from now on.
@@ -142,7 +162,8 @@ impl<'a> Job<'a> {
         unsafe { self.memory.place(None, at) };
     }
 
-    /// What is shown beside the memory: how many elements go to each rank, if no other rank knows.
+    /// The numbers of elements that go to each rank, if no other rank knows: their address is
+    /// shown, too.
     #[inline(always)]
     pub(crate) fn counts_shown(&self) -> Option<*const usize> {
         match self.cut {
@@ -179,8 +200,27 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// Writes to the room on the card, of [`BRIEF_ROOM`] bytes, or to the column's, of
+    /// [`COPY_ROOM`]; returns the memory that the card shows.
+    ///
+    /// # Safety
+    /// They are there, aligned to [`BRIEF_ALIGN`]; so is the call's input ([`RawBuffers`]).
+    #[inline(always)]
+    pub(crate) unsafe fn fill(&self, beside: *mut u8, room: *mut u8) -> *mut u8 {
+        let at = if self.is_beside() { beside } else { room };
+        // SAFETY: passed on; it fits, as does an address.
+        unsafe {
+            match self.counts_shown() {
+                _ if self.is_brief => self.copy_input(at),
+                Some(counts) => beside.cast::<*const usize>().write(counts),
+                None => {}
+            }
+        }
+        if self.is_brief { at } else { self.shown() }
+    }
+
     /// The data that this rank shows if the call is not brief.
-    pub(crate) fn shown(&self) -> *mut u8 {
+    fn shown(&self) -> *mut u8 {
         let RawBuffers { input, output, .. } = self.memory;
         match self.operation {
             Operation::Gather if self.rank == self.parameter => output,
@@ -193,10 +233,9 @@ impl<'a> Job<'a> {
     /// Copies the input of a brief call.
     ///
     /// # Safety
-    /// There is [`BRIEF_ROOM`] at `room`, or [`COPY_ROOM`] if the copies are not
-    /// [beside](Job::is_beside) the notices, aligned to [`BRIEF_ALIGN`].
+    /// There is as much room, aligned to [`BRIEF_ALIGN`].
     #[inline(always)]
-    pub(crate) unsafe fn copy_input(&self, room: *mut u8) {
+    unsafe fn copy_input(&self, room: *mut u8) {
         let (cut, is_root) = (self.cut, self.rank == self.parameter);
         let RawBuffers { kernel, input, output, .. } = self.memory;
         let (from, n) = match self.operation {
@@ -212,12 +251,12 @@ impl<'a> Job<'a> {
         unsafe { kernel.copy(room, from, n) };
     }
 
-    /// This rank's work. `all` is what everybody has shown: copies of the inputs if the call is
-    /// brief, else the memory itself; if [counts](Job::counts_shown) are shown, the places of
-    /// their addresses follow.
+    /// This rank's work. `all` is shown by its [sources](Job::sources) and this rank: copies
+    /// of the inputs if the call is brief, else the memory itself; if [counts](Job::counts_shown)
+    /// are shown, the places of their addresses follow.
     ///
     /// # Safety
-    /// - The ranks are in one call, of one operation, root or distance, type and length.
+    /// - They are in one call, of one operation, root or distance, type and length.
     /// - Their memory stays theirs, and untouched but by this, until this rank has finished.
     pub(crate) unsafe fn work(&self, all: &[*mut u8], scratch: &mut Scratch) {
         if self.operation == Operation::Barrier {
@@ -234,26 +273,13 @@ impl<'a> Job<'a> {
         unsafe { self.share(&Work { kernel, rank, p, scratch, stream }, all) }
     }
 
-    /// The work of a [direct](Job::is_direct) call; `find` stores where each rank's copy is.
-    ///
-    /// # Safety
-    /// As [`work`](Job::work).
-    #[inline(always)]
-    pub(crate) unsafe fn take_few(&self, find: impl FnOnce(&mut [*mut u8])) {
-        let mut all = [std::ptr::null_mut(); FEW];
-        let all = &mut all[..self.p];
-        find(all);
-        // SAFETY: passed on.
-        unsafe { self.take(all) };
-    }
-
     /// The work of a brief call.
     ///
     /// # Safety
     /// As [`work`](Job::work).
     #[inline(always)]
-    unsafe fn take(&self, all: &[*mut u8]) {
-        let (n, root) = (self.unit, self.parameter);
+    pub(crate) unsafe fn take(&self, all: &[*mut u8]) {
+        let (n, root, all) = (self.unit, self.parameter, &all[..self.p]);
         let Job { rank, p, .. } = *self;
         let RawBuffers { kernel, input, output, .. } = self.memory;
         let cut = self.cut;

@@ -12,10 +12,13 @@ use super::super::thread::Thread;
 use super::waiting::{For, Waiter};
 use super::{Port, StartedCall, Stop};
 use crate::error::CallSite;
-use crate::mailbox::{COLUMNS, FoundCard, Notice, NoticeCard, NoticeRow, Tray};
+use crate::mailbox::{COLUMNS, CardFacts, FoundCard, NoticeCard, NoticeRow, Tray};
 use crate::sync::{fetch, fetch_to_write};
 use crate::wait::{Question, Wait};
-use std::panic::Location;
+
+/// In one call in so many a rank meets all others, also those that give it no input: so it hears
+/// of calls that differ while they are on record.
+pub(crate) const ALL_MEET: u64 = 16;
 
 /// A rank, and the cards of its communicator.
 #[derive(Clone, Copy)]
@@ -48,19 +51,13 @@ impl Place {
         }
     }
 
-    /// Waits until `ready`, which goes on with the request. `own`: so many of the thread's calls
-    /// that others may wait for are this one; None if other calls are awaited, too. `since`: when
-    /// the wait began, if it is recorded.
-    pub(crate) fn wait(
-        &self,
-        own: Option<usize>,
-        since: Option<u64>,
-        ready: &mut dyn Question,
-    ) -> Result<(), Stop> {
+    /// Waits until `ready`, which goes on with the request. `since`: when the wait began, if it is
+    /// recorded.
+    pub(crate) fn wait(&self, since: Option<u64>, ready: &mut dyn Question) -> Result<(), Stop> {
         let &Place { ref shared, rank, run, wait, crowded, peer, by_any } = self;
         let waiter = Waiter { shared, rank, run, wait, crowded };
         let what = if by_any { For::Anybody } else { For::Peer };
-        waiter.wait_long(peer, (what, 0), own.filter(|_| !by_any), since, ready)
+        waiter.wait_long(peer, (what, 0), since, ready)
     }
 }
 
@@ -110,15 +107,15 @@ impl Port {
             if !has_finished(peer) {
                 let of = if peer == *rank { (*rank + 1) % p } else { peer };
                 let since = shared.record_time();
-                waiter.wait_long(of, (For::Peer, 0), None, since, &mut || has_finished(peer))?;
+                waiter.wait_long(of, (For::Peer, 0), since, &mut || has_finished(peer))?;
             }
         }
         Ok(())
     }
 
-    /// Starts the call `begun` on the column that was claimed: shows the memory `at`, and the bytes
-    /// that `fill` writes to the room beside the notice. A rank that sleeps until then is to be
-    /// [told](Port::tell).
+    /// Starts the call `begun` on the column that was claimed: shows the memory that `fill`
+    /// returns, which writes to the room on the card, or to that of the column, of which it uses so
+    /// many `bytes`. A rank that sleeps until then is to be [told](Port::tell).
     ///
     /// # Safety
     /// The column was [claimed](Port::claim_column), and no call started on it since.
@@ -126,22 +123,24 @@ impl Port {
     pub(crate) unsafe fn start(
         &mut self,
         begun: StartedCall,
-        at: *mut u8,
-        fill: impl FnOnce(*mut u8),
+        bytes: usize,
+        fill: impl FnOnce(*mut u8, *mut u8) -> *mut u8,
     ) {
         let (number, header) = (self.requests, self.header(PayloadKind::SLICE));
-        let line = std::ptr::from_ref(begun.at).cast_mut().cast();
-        let notice = Notice { header, a: at, b: line, len: begun.params.len };
+        self.past = Fingerprint(header.check).added_to(self.past, self.sig);
+        let (past, len) = (self.past, begun.params.len);
+        let row = self.shared.cards().row(self.rank).expect("made when a column was claimed");
         let show = |card: &mut NoticeCard| {
-            fill(card.brief_mut());
-            card.notice = notice;
+            let a = fill(card.brief_mut(), row.beside().room(number));
+            card.at = Some(begun.at);
+            card.facts = CardFacts { header, a, past, len };
         };
         // SAFETY: this is the owner, and by the contract nobody reads the card now.
-        unsafe { self.rank_cards().tray(self.rank, number).show(number, show) };
+        unsafe { row.tray(number).show(number, show) };
         // The lines that are written two calls on, from the peers that have read there.
         if cfg!(not(loom)) {
-            let next = self.rank_cards().tray(self.rank, number + 2);
-            fetch_to_write(std::ptr::from_ref(next).cast(), 1);
+            fetch_to_write(std::ptr::from_ref(row.tray(number + 2)).cast(), 1);
+            fetch_to_write(row.beside().room(number + 2), bytes);
         }
         self.log_call(begun);
     }
@@ -150,13 +149,6 @@ impl Port {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn started_progress(&self) -> StartedProgress {
         StartedProgress::new(self.requests)
-    }
-
-    /// Where this rank may copy the input of the call that starts on the column that was claimed.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn copy_room(&self) -> *mut u8 {
-        let row = self.shared.cards().row(self.rank).expect("made when a column was claimed");
-        row.beside().room(self.requests)
     }
 
     /// Wakes all ranks that sleep until this rank, or any, publishes something for a request.
@@ -198,17 +190,17 @@ impl<'a> RankCards<'a> {
         self.row(rank).expect("it has begun").tray(number)
     }
 
-    /// The rank `distance` places further.
+    /// The rank `distance` places behind `first`.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn peer(self, distance: usize) -> usize {
-        let (rank, p) = (self.rank + distance, self.shared.size());
+    pub(crate) fn peer(self, first: usize, distance: usize) -> usize {
+        let (rank, p) = (first + distance, self.shared.size());
         if rank < p { rank } else { rank - p }
     }
 
     /// The other rank of number `index`, if there are so many: each rank begins with its successor.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn other(self, index: usize) -> Option<usize> {
-        (index + 1 < self.shared.size()).then(|| self.peer(index + 1))
+        (index + 1 < self.shared.size()).then(|| self.peer(self.rank + 1, index))
     }
 
     /// Whether `peer` has started request `number`, too. If it has, the two calls are compared.
@@ -224,12 +216,14 @@ impl<'a> RankCards<'a> {
         // SAFETY: this rank alone writes the one, and nothing else before the call is complete. It
         // is in the request, has seen the number of the other, and has not finished it. (No peer
         // shows a later one there before that.)
-        let (here, there) = unsafe { (notice(mine.tray(number)), notice(tray)) };
+        let (here, there) = unsafe { (facts(mine.tray(number)), facts(tray)) };
         let agrees = there.len == here.len
+            && there.past == here.past
             && Fingerprint(here.header.check).agrees(Fingerprint(there.header.check))
             && signature(&here).agrees(there.header.sig);
         if !agrees {
-            return Err(disagreement(here, (peer, there)));
+            // SAFETY: as above.
+            return Err(unsafe { disagreement((mine.tray(number), (peer, tray))) });
         }
         // Where this rank has shown the next call the peer has, too, as a rule.
         let next = number + 1;
@@ -239,43 +233,33 @@ impl<'a> RankCards<'a> {
         Ok(true)
     }
 
-    /// The memory that this rank has shown.
+    /// The facts of this rank's card.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn own_notice(self, number: u64) -> Notice {
+    fn own_facts(self, number: u64) -> CardFacts {
         // SAFETY: this rank alone writes it, and nothing else before the call is complete.
-        unsafe { notice(self.tray(self.rank, number)) }
+        unsafe { facts(self.tray(self.rank, number)) }
     }
 
-    /// The memory that `rank` has shown: that of its notice, or, `beside` it, the copy there.
+    /// Where the memory is that this rank has shown, and that of each of its `sources`: a first
+    /// rank, and how many. `beside`: not the memory of the cards' facts, but their rooms.
     ///
     /// # Safety
-    /// All have [started](RankCards::meets) it, and this rank has not [ended](RankCards::end).
+    /// They have [started](RankCards::meets) it, and this rank has not [ended](RankCards::end).
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) unsafe fn address(self, number: u64, beside: bool, rank: usize) -> *mut u8 {
-        let address = |card: &NoticeCard| if beside { card.brief() } else { card.notice.a };
-        // SAFETY: passed on.
-        unsafe { self.tray(rank, number).read(address) }
-    }
-
-    /// Stores the [`address`](RankCards::address) that each rank has shown, of so few ranks.
-    ///
-    /// # Safety
-    /// As [`RankCards::address`].
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) unsafe fn addresses_of_few(self, number: u64, beside: bool, all: &mut [*mut u8]) {
-        let ranks = all.iter_mut().enumerate();
-        // SAFETY: passed on. (Asked once, and not for each rank; and loops that stand here: a
-        // function of an iterator's costs a call.)
-        unsafe {
-            if beside {
-                for (rank, at) in ranks {
-                    *at = self.address(number, true, rank);
-                }
-            } else {
-                for (rank, at) in ranks {
-                    *at = self.address(number, false, rank);
-                }
-            }
+    pub(crate) unsafe fn addresses(
+        self,
+        number: u64,
+        beside: bool,
+        (first, count): (usize, usize),
+        all: &mut [*mut u8],
+    ) {
+        let address = |card: &NoticeCard| if beside { card.brief() } else { card.facts.a };
+        // SAFETY: passed on; its own is this rank's.
+        let of = |rank: usize| unsafe { self.tray(rank, number).read(address) };
+        all[self.rank] = of(self.rank);
+        for distance in 0..count {
+            let rank = self.peer(first, distance);
+            all[rank] = of(rank);
         }
     }
 
@@ -289,6 +273,17 @@ impl<'a> RankCards<'a> {
 
 #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
 impl<'a> RankCards<'a> {
+    /// Fetches the next card of `peer`, and its copy of so many `bytes`: that of call `number` was
+    /// there at the first look, and the peer needs nothing of this rank, so it is ahead. But not
+    /// where it waits for all.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn fetch_next(self, number: u64, peer: usize, bytes: usize) {
+        let Some(row) = self.row(peer).filter(|_| !number.is_multiple_of(ALL_MEET)) else { return };
+        fetch(std::ptr::from_ref(row.tray(number + 1)).cast());
+        let room = row.beside().room(number + 1);
+        (0..bytes).step_by(64).for_each(|behind| fetch(room.wrapping_add(behind)));
+    }
+
     /// As [`StartedPart::card`](super::super::StartedPart::card).
     pub(crate) fn card(self, number: u64, rank: usize) -> FoundCard<'a, NoticeCard> {
         FoundCard::Here(self.tray(rank, number))
@@ -304,41 +299,23 @@ impl<'a> RankCards<'a> {
         number: u64,
         (peer, expected, got): (usize, usize, usize),
     ) -> Box<Disagreement> {
-        // SAFETY: passed on.
-        let there = unsafe { notice(self.tray(peer, number)) };
         let what = format!("message length: expected {expected}, got {got}");
-        differs(self.own_notice(number), (peer, there), what)
+        // SAFETY: passed on.
+        unsafe { differs((self.tray(self.rank, number), (peer, self.tray(peer, number))), what) }
     }
 
     /// The operation of a call that has begun.
     pub(crate) fn sig(self, number: u64) -> &'static Signature {
-        signature(&self.own_notice(number))
-    }
-
-    /// Adds the memory that every rank has shown, in rank order: that of its notice, or the copy
-    /// beside it.
-    ///
-    /// # Safety
-    /// As [`RankCards::address`].
-    pub(crate) unsafe fn addresses(self, number: u64, beside: bool, all: &mut Vec<*mut u8>) {
-        let ranks = 0..self.shared.size();
-        // SAFETY: passed on.
-        all.extend(ranks.map(|rank| unsafe { self.address(number, beside, rank) }));
+        signature(&self.own_facts(number))
     }
 
     fn is_over(self, number: u64, peer: usize) -> bool {
         self.row(peer).is_some_and(|row| row.tray(number).is_over(number))
     }
 
-    /// The first rank that is missing.
-    pub(crate) fn awaited(self, progress: &StartedProgress) -> usize {
-        self.peer(progress.passed() + 1)
-    }
-
-    /// Where to wait for that rank, at `at`.
-    pub(crate) fn place(at: &RankPlace, progress: &StartedProgress) -> Place {
+    /// Where to wait for `peer`, at `at`.
+    pub(crate) fn place(at: &RankPlace, peer: usize) -> Place {
         let &RankPlace { ref hold, rank, run, wait, crowded } = at;
-        let peer = RankCards::of(at).awaited(progress);
         Place { shared: hold.clone(), rank, run, wait, crowded, peer, by_any: false }
     }
 
@@ -362,7 +339,7 @@ impl Port {
     /// Makes request `number` the call in progress, for errors.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn blame(&mut self, number: u64) {
-        let here = self.rank_cards().own_notice(number);
+        let here = self.rank_cards().own_facts(number);
         self.sig = signature(&here);
         self.check = Fingerprint(here.header.check);
     }
@@ -373,25 +350,32 @@ fn done(shared: &CommState, rank: usize) -> u64 {
     shared.cards().row(rank).map_or(0, NoticeRow::done)
 }
 
-/// The content of a card.
+/// The facts of a card.
 ///
 /// # Safety
 /// As [`Tray::read`].
 #[cfg_attr(not(debug_assertions), inline(always))]
-unsafe fn notice(tray: &Tray<NoticeCard>) -> Notice {
+unsafe fn facts(tray: &Tray<NoticeCard>) -> CardFacts {
     // SAFETY: passed on.
-    unsafe { tray.read(|card| card.notice) }
+    unsafe { tray.read(|card| card.facts) }
 }
 
-/// The operation of a notice's call.
+/// The operation of a card's call.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn signature(notice: &Notice) -> &'static Signature {
+fn signature(facts: &CardFacts) -> &'static Signature {
     // SAFETY: `Port::start` has made it of a `&'static`.
-    unsafe { &*notice.header.sig.cast() }
+    unsafe { &*facts.header.sig.cast() }
 }
 
+/// The own card, and that of a peer.
+type BothCards<'a> = (&'a Tray<NoticeCard>, (usize, &'a Tray<NoticeCard>));
+
+/// # Safety
+/// As [`Tray::read`].
 #[cold]
-fn disagreement(here: Notice, (peer, there): (usize, Notice)) -> Box<Disagreement> {
+unsafe fn disagreement(of: BothCards<'_>) -> Box<Disagreement> {
+    // SAFETY: passed on.
+    let (here, there) = unsafe { (facts(of.0), facts(of.1.1)) };
     let (own, other) = (Fingerprint(here.header.check), Fingerprint(there.header.check));
     let sig = signature(&here);
     let what = match sig.difference(there.header.sig) {
@@ -399,18 +383,23 @@ fn disagreement(here: Notice, (peer, there): (usize, Notice)) -> Box<Disagreemen
         None if here.len != there.len => {
             format!("length: expected {}, got {}", here.len, there.len)
         }
+        None if own.agrees(other) => "a call before, longer ago than is on record".to_string(),
         None => own.difference(other, sig.element_size, &|_| "none".to_string()),
     };
-    differs(here, (peer, there), what)
+    // SAFETY: passed on.
+    unsafe { differs(of, what) }
 }
 
-#[cold]
-fn differs(here: Notice, (peer, there): (usize, Notice), what: String) -> Box<Disagreement> {
-    let site = |notice: Notice| {
-        let parameter = Fingerprint(notice.header.check).parameter();
-        // SAFETY: `Port::start` has made it of a `&'static`.
-        let at = unsafe { &*notice.b.cast::<Location<'static>>() };
-        CallSite { call: signature(&notice).words(notice.len, parameter), at: at.into() }
+/// # Safety
+/// As [`Tray::read`].
+unsafe fn differs((here, (peer, there)): BothCards<'_>, what: String) -> Box<Disagreement> {
+    // SAFETY: passed on.
+    let site = |tray: &Tray<NoticeCard>| unsafe {
+        tray.read(|card| {
+            let parameter = Fingerprint(card.facts.header.check).parameter();
+            let call = signature(&card.facts).words(card.facts.len, parameter);
+            CallSite { call, at: card.at.expect("shown with it").into() }
+        })
     };
     Box::new(Disagreement { peer, here: site(here), there: site(there), what })
 }

@@ -29,7 +29,7 @@ mod shown_blocks;
 mod slot_layout;
 mod waiting;
 
-pub(crate) use cards::{Disagreement, Place, RankCards};
+pub(crate) use cards::{ALL_MEET, Disagreement, Place, RankCards};
 use matching::OpenTicket;
 pub(crate) use matching::TaggedRequest;
 pub use parts::GivenPart;
@@ -131,6 +131,8 @@ pub(crate) struct Port {
     columns_looked: u64,
     /// Sum over the calls that sent nothing; equal on all ranks.
     unsent: u64,
+    /// Digest of the calls started so far; equal on all ranks.
+    past: u64,
     /// Counts of varied blocks, as this rank gave them.
     counts: OwnCounts,
     /// The call that has a notice on this rank's board which peers may still
@@ -213,6 +215,7 @@ impl Port {
             #[cfg(not(loom))]
             columns_looked: 0,
             unsent: 0,
+            past: 0,
             counts: OwnCounts::default(),
             open: None,
             sig: &NO_CALL,
@@ -440,9 +443,10 @@ impl Port {
         self.unsent = self.unsent.wrapping_mul(31).wrapping_add(digest);
     }
 
-    /// The number that [`count_silent_call`](Port::count_silent_call) was told so far.
+    /// A digest of the calls that [`count_silent_call`](Port::count_silent_call) was told so far,
+    /// and of those that were started.
     pub(crate) fn unsent(&self) -> u64 {
-        self.unsent
+        self.unsent.wrapping_add(self.past)
     }
 
     /// Starts a collective call, and puts it on record.

@@ -1,6 +1,6 @@
 //! Many calls in a row, with nothing between them that would slow a rank down.
 
-use crate::common::{team, watch};
+use crate::common::{runs, team, watch};
 use phalanx::op;
 
 /// One rank only sends, or only receives: nothing overruns.
@@ -11,7 +11,7 @@ fn one_way() {
         let team = team(p);
         for n in [1, 5, 6, 300] {
             watch.case(format!("p={p}, n={n}"));
-            let run = team.run(|comm| {
+            runs(&team, format!("p={p}, n={n}"), |comm| {
                 let r = comm.rank();
                 for k in 0..400 {
                     let mut x = vec![if r == 0 { k } else { 77 }; n];
@@ -41,7 +41,6 @@ fn one_way() {
                     }
                 }
             });
-            run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
         }
     }
 }
@@ -53,7 +52,7 @@ fn one_kind_after_another() {
         let team = team(p);
         for n in [1, 50] {
             watch.case(format!("p={p}, n={n}"));
-            let run = team.run(|comm| {
+            runs(&team, format!("p={p}, n={n}"), |comm| {
                 let r = comm.rank();
                 for k in 0..150 {
                     let send: Vec<usize> = (0..p).flat_map(|j| vec![r * 100 + j + k; n]).collect();
@@ -74,7 +73,6 @@ fn one_kind_after_another() {
                     assert_eq!(got[0], seen);
                 }
             });
-            run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
         }
     }
 }
@@ -85,7 +83,7 @@ fn one_kind_after_another() {
 fn plans_come_and_go() {
     let _watch = watch();
     for p in [3, 4] {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p={p}"), |comm| {
             let r = comm.rank();
             for round in 0..6usize {
                 for step in 0..150usize {
@@ -106,6 +104,5 @@ fn plans_come_and_go() {
                 }
             }
         });
-        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
     }
 }

@@ -1,6 +1,6 @@
 //! Calls that only move data: roots, poison, uneven lengths, odd addresses.
 
-use crate::common::{common_counts, pairs, sizes, team, watch};
+use crate::common::{common_counts, pairs, runs, sizes, team, watch};
 use phalanx::op;
 
 fn value(r: usize, i: usize) -> u32 {
@@ -15,7 +15,7 @@ fn broadcasts_into_poison() {
         // The largest from two roots only: every rank writes and compares it.
         for n in [1, p - 1, 100, 64 << 10, 128 << 10, 1 << 20] {
             watch.case(format!("p={p}, n={n}"));
-            let run = team.run(|comm| {
+            runs(&team, format!("p={p}, n={n}"), |comm| {
                 let r = comm.rank();
                 for root in (0..p).step_by(if n > 1 << 10 { p.max(2) - 1 } else { 1 }) {
                     let data: Vec<u32> = (0..n).map(|i| value(root, i)).collect();
@@ -30,7 +30,6 @@ fn broadcasts_into_poison() {
                     }
                 }
             });
-            run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
         }
     }
 }
@@ -39,7 +38,7 @@ fn broadcasts_into_poison() {
 fn no_elements() {
     let _watch = watch();
     for p in sizes(1..=8) {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p={p}"), |comm| {
             // On some ranks only: each sends to its successor elements that nobody
             // else gets, or nothing at all.
             for n in [0, 1, 300] {
@@ -54,7 +53,6 @@ fn no_elements() {
             comm.all_reduce(&mut b[2..], op::Sum);
             assert_eq!(units, [1, 2, 3]);
         });
-        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
     }
 }
 
@@ -67,7 +65,7 @@ fn only_the_own_block_is_written() {
         let team = team(p);
         for n in [0, 1, 4, 11, 700] {
             watch.case(format!("p={p}, n={n}"));
-            let run = team.run(|comm| {
+            runs(&team, format!("p={p}, n={n}"), |comm| {
                 let r = comm.rank();
                 for root in 0..p {
                     let mine: Vec<u32> = (0..n).map(|i| value(r, i)).collect();
@@ -97,7 +95,6 @@ fn only_the_own_block_is_written() {
                     assert!(from == (0..n * p).map(|i| value(r, i)).collect::<Vec<_>>());
                 }
             });
-            run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
         }
     }
 }
@@ -106,7 +103,7 @@ fn only_the_own_block_is_written() {
 fn uneven_exchanges() {
     let _watch = watch();
     for p in sizes(1..=9) {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p={p}"), |comm| {
             type Length = fn(usize, usize, usize) -> usize;
             let lengths: [Length; 4] = [
                 |i, j, _| i * j,
@@ -122,7 +119,6 @@ fn uneven_exchanges() {
             // i * 13 elements of rank i.
             common_counts(comm, &(0..p).map(|i| i * 13).collect::<Vec<_>>(), make);
         });
-        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
     }
 }
 
@@ -138,7 +134,7 @@ fn odd_addresses() {
     }
     let _watch = watch();
     for p in [2, 3, 8] {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p={p}"), |comm| {
             let r = comm.rank();
             for (shift, n) in (0..9).flat_map(|s| [1, 3, 9, 100, 5000].map(|n| (s, n))) {
                 // Another offset on each rank.
@@ -169,7 +165,6 @@ fn odd_addresses() {
                 }
             }
         });
-        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
     }
 }
 
@@ -177,7 +172,7 @@ fn odd_addresses() {
 fn small_rings() {
     let _watch = watch();
     for p in [1, 2] {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p={p}"), |comm| {
             let r = comm.rank();
             for n in [0, 1, 5, 6, 1000] {
                 for _ in 0..10 {
@@ -196,6 +191,5 @@ fn small_rings() {
                 }
             }
         });
-        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
     }
 }

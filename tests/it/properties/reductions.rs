@@ -1,6 +1,6 @@
 //! Calls that combine data: operators, types, order, bits.
 
-use crate::common::{OneCall, sizes, team, watch};
+use crate::common::{OneCall, runs, sizes, team, watch};
 use phalanx::op::{self, Operator};
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Element};
@@ -62,7 +62,7 @@ fn every_operator_on_every_type() {
         let team = team(p);
         for n in [1, 3, 50] {
             watch.case(format!("p={p}, n={n}"));
-            let run = team.run(|comm| {
+            runs(&team, format!("p={p}, n={n}"), |comm| {
                 on_types!(comm, n,
                     [Sum Prod Min Max BitAnd BitOr BitXor And Or Xor],
                     [i8: |x| x as i8, i16: |x| x as i16, i32: |x| x as i32, i64: |x| x as i64,
@@ -82,7 +82,6 @@ fn every_operator_on_every_type() {
                 all_reductions(comm, n, op::Sum, &|r, i| noise(r, i) as i32);
                 all_reductions(comm, n, op::MinLoc, &|r, i| (noise(r, i) as u8 % 4, r));
             });
-            run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
         }
     }
 }
@@ -109,16 +108,15 @@ fn matrices_in_rank_order() {
         let team = team(p);
         for n in [1, 2, 40] {
             watch.case(format!("p={p}, n={n}"));
-            let run = team.run(|comm| {
+            runs(&team, format!("p={p}, n={n}"), |comm| {
                 all_reductions(comm, n, op::ordered(product), &matrix);
                 all_reductions(&mut comm.ring(), n, op::ordered(product), &matrix);
                 all_reductions(&mut comm.hypercube(), n, op::ordered(product), &matrix);
                 all_reductions(&mut comm.tree(), n, op::ordered(product), &matrix);
             });
-            run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
         }
         // Permutations compose in their order, too.
-        let run = team.run(|comm| {
+        runs(&team, format!("p={p}"), |comm| {
             let compose = |a: [u8; 5], b: [u8; 5]| b.map(|i| a[i as usize]);
             let turn = |r: usize, i: usize| {
                 let mut x = [0, 1, 2, 3, 4];
@@ -128,7 +126,6 @@ fn matrices_in_rank_order() {
             };
             all_reductions(comm, 13, op::ordered(compose), &turn);
         });
-        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
     }
 }
 
@@ -137,14 +134,13 @@ fn declared_otherwise() {
     let _watch = watch();
     for p in [2, 3, 6, 7, 8] {
         for n in [1, 9, 200] {
-            let run = team(p).run(|comm| {
+            runs(&team(p), format!("p={p}, n={n}"), |comm| {
                 let add = |a: u64, b: u64| a.wrapping_add(b);
                 all_reductions(comm, n, op::ordered(add), &noise);
                 all_reductions(comm, n, op::commutative(add), &noise);
                 all_reductions(comm, n, op::with_identity(op::ordered(add), 0), &noise);
                 all_reductions(comm, n, op::Sum, &noise);
             });
-            run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
         }
     }
 }
@@ -161,15 +157,14 @@ fn projections() {
             let serves = |a: &Algorithm| a.schedule(&request).is_ok_and(|s| s.is_ordered());
             for algorithm in Algorithm::for_operation(operation).filter(serves) {
                 watch.case(format!("{algorithm}, p={p}"));
-                let run = team.run(|comm| {
+                runs(&team, format!("{algorithm}, p={p}"), |comm| {
                     let mut comm = comm.with(algorithm);
                     for (n, is_left) in [1, 7, 64].into_iter().flat_map(|n| [(n, true), (n, false)])
                     {
                         let op = op::ordered(move |a, b| if is_left { a } else { b });
-                        OneCall::new(&comm, operation, 0, n).check(&mut comm, op, &noise);
+                        OneCall::new(&*comm, operation, 0, n).check(&mut *comm, op, &noise);
                     }
                 });
-                run.unwrap_or_else(|e| panic!("{algorithm}, p={p}: {e}"));
             }
         }
     }
@@ -230,7 +225,7 @@ fn the_same_bits() {
 fn predictable_sums() {
     let _watch = watch();
     for p in [2, 5, 8] {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p={p}"), |comm| {
             for n in [1, 77, 3000] {
                 // Multiples of 1/16 below 2^20.
                 let make = |r: usize, i: usize| (noise(r, i) % (1 << 24)) as f64 / 16.0;
@@ -239,7 +234,6 @@ fn predictable_sums() {
                 all_reductions(comm, n, op::Sum, &make);
             }
         });
-        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
     }
 }
 
@@ -247,7 +241,7 @@ fn predictable_sums() {
 fn locations_of_equals() {
     let _watch = watch();
     for p in sizes(1..=11) {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p={p}"), |comm| {
             let r = comm.rank();
             for n in [1, 50] {
                 // Everybody has the same value; the locations are shuffled.
@@ -261,7 +255,6 @@ fn locations_of_equals() {
                 assert_eq!(x, (0..n).map(wanted).collect::<Vec<_>>());
             }
         });
-        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
     }
 }
 
@@ -289,7 +282,7 @@ fn vectors_up_to_130_000() {
         let mut n = 1;
         while n <= 131_072 {
             watch.case(format!("p={p}, n={n}"));
-            let run = team.run(|comm| {
+            runs(&team, format!("p={p}, n={n}"), |comm| {
                 let r = comm.rank();
                 let mut x: Vec<Three> = (0..n).map(|i| make(r, i)).collect();
                 comm.all_reduce(&mut x, op::ordered(join));
@@ -299,7 +292,6 @@ fn vectors_up_to_130_000() {
                     assert_eq!(x[i], wanted, "element {i} of {n}");
                 }
             });
-            run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
             n *= 2;
         }
     }
@@ -309,7 +301,7 @@ fn vectors_up_to_130_000() {
 fn scans() {
     let _watch = watch();
     for p in sizes(1..=11) {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p={p}"), |comm| {
             let r = comm.rank();
             for n in [0, 1, 5, 6, 333] {
                 let mine: Vec<Matrix> = (0..n).map(|i| matrix(r, i)).collect();
@@ -328,6 +320,5 @@ fn scans() {
                 assert_eq!(x, (0..n).map(|i| upto(i, r + 1)).collect::<Vec<_>>());
             }
         });
-        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
     }
 }

@@ -1,6 +1,6 @@
 //! Communicators of every size and order, and many of them at a time.
 
-use crate::common::{every_operation, right, sizes, team, watch};
+use crate::common::{every_operation, right, runs, sizes, team, watch};
 use phalanx::topology::Extents;
 use phalanx::{Team, op};
 
@@ -13,7 +13,7 @@ fn every_shape_of_communicator() {
         let team = team(p);
         for n in [0, 1, 3, 130] {
             watch.case(format!("p={p}, n={n}"));
-            let run = team.run(|comm| {
+            runs(&team, format!("p={p}, n={n}"), |comm| {
                 let r = comm.rank();
                 every_operation(comm, n, 1);
                 let shapes = [
@@ -29,7 +29,6 @@ fn every_shape_of_communicator() {
                     every_operation(&mut child, n, k + 2);
                 }
             });
-            run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
         }
     }
 }
@@ -39,7 +38,7 @@ fn every_shape_of_communicator() {
 fn sub_grids() {
     let _watch = watch();
     for (rows, cols) in [(1, 1), (1, 4), (3, 2), (2, 4), (3, 3), (2, 5)] {
-        let run = team(rows * cols).run(|comm| {
+        runs(&team(rows * cols), format!("{rows}x{cols}"), |comm| {
             let r = comm.rank();
             let (row, col) = (r / cols, r % cols);
             let (mut in_row, mut in_col) = (comm.split(row, col), comm.split(col, row));
@@ -61,7 +60,6 @@ fn sub_grids() {
             // A column of a row: each rank alone.
             assert_eq!(in_row.split(col, 0).size(), 1);
         });
-        run.unwrap_or_else(|e| panic!("{rows}x{cols}: {e}"));
     }
 }
 
@@ -83,7 +81,7 @@ fn squarest_extents() {
 fn many_communicators_at_once() {
     let _watch = watch();
     for p in [2, 5] {
-        let run = team(p).run(|comm| {
+        runs(&team(p), format!("p={p}"), |comm| {
             let (r, p) = (comm.rank(), comm.size());
             let mut all = Vec::new();
             for k in 0..120 {
@@ -110,7 +108,6 @@ fn many_communicators_at_once() {
             }
             right(all.last_mut().unwrap(), 9);
         });
-        run.unwrap_or_else(|e| panic!("p={p}: {e}"));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Every algorithm with every tunable: extents of meshes, segments of pipelines,
 //! ways of waiting, from one table.
 
-use crate::common::{every_operation, one_call, watch};
+use crate::common::{every_operation, one_call, runs, watch};
 use phalanx::schedule::Request;
 use phalanx::topology::Extents;
 use phalanx::{Algorithm, Team, Wait};
@@ -40,13 +40,12 @@ fn every_algorithm_with_every_tunable() {
                         continue;
                     }
                     watch.case(format!("{algorithm} on {dims}: {operation}"));
-                    let run = team.run(|comm| {
+                    runs(&team, format!("{algorithm} on {dims}: {operation}"), |comm| {
                         for n in [1, 20] {
                             let comm = &mut comm.with_mesh(algorithm, &dims);
                             one_call(comm, operation, root, n, 0);
                         }
                     });
-                    run.unwrap_or_else(|e| panic!("{algorithm} on {dims}: {operation}: {e}"));
                     *ran.entry(algorithm).or_insert(0) += 1;
                 }
             }

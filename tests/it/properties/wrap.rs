@@ -2,7 +2,7 @@
 //! of waits (32 bits). They begin near their end, and the whole of the collectives
 //! goes across it.
 
-use crate::common::{bomb_if, check_usable, every_operation, fails, failure, right, watch};
+use crate::common::{bomb_if, check_usable, every_operation, fails, failure, right, runs, watch};
 use phalanx::engine::TestSettings as _;
 use phalanx::{Error, Team, op};
 
@@ -21,7 +21,7 @@ fn every_operation_across_the_end() {
             let team = team_from(p, u32::MAX - before);
             for n in [1, 50] {
                 watch.case(format!("p={p}, {before} before, n={n}"));
-                let run = team.run(|comm| {
+                runs(&team, format!("p={p}, {before} before, n={n}"), |comm| {
                     every_operation(comm, n, 1);
                     every_operation(&mut comm.ring(), n, 2);
                     // A child begins near the end again.
@@ -32,7 +32,6 @@ fn every_operation_across_the_end() {
                     }
                     right(&mut child, 4);
                 });
-                run.unwrap_or_else(|e| panic!("p={p}, {before} before, n={n}: {e}"));
             }
             check_usable(&team, 1);
         }
@@ -47,7 +46,7 @@ fn messages_across_the_end() {
         let team = team_from(2, u32::MAX - before);
         for n in [1, 100] {
             watch.case(format!("{before} before, n={n}"));
-            let run = team.run(|comm| {
+            runs(&team, format!("{before} before, n={n}"), |comm| {
                 let mut child = comm.split(0, comm.rank());
                 for k in 0..30u64 {
                     if child.rank() == 0 {
@@ -65,7 +64,6 @@ fn messages_across_the_end() {
                     assert_eq!(x, vec![k; n]);
                 }
             });
-            run.unwrap_or_else(|e| panic!("{before} before, n={n}: {e}"));
         }
     }
 }

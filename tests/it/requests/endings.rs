@@ -50,6 +50,16 @@ fn started_calls_that_differ_are_named_with_both_lines() {
                 }
             });
         });
+        case("each is the root, and needs nobody; the run ends, or goes on");
+        for more in [0, 1, 40] {
+            told(&team, &["root: expected"], |comm| {
+                let (mut x, root) = ([1; 2], comm.rank());
+                comm.requests(|scope| drop(scope.start(call::broadcast(&mut x, root))));
+                for _ in 0..more {
+                    comm.requests(|scope| drop(scope.start(call::broadcast(&mut x, 0))));
+                }
+            });
+        }
         case("started and blocking, also in a loop of tests");
         for (n, is_tested) in [(1, false), (1000, false), (1, true), (1000, true)] {
             told(&team, &["started all_reduce", "barrier"], |comm| {

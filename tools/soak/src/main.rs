@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `random.rs` | random numbers from a seed |
 //! | `script.rs` | the calls and faults of one run |
+//! | `one_call.rs` | collectives as data, and their oracle |
 //! | `soak_elements.rs` | the element types, their operators, and their sequential oracle |
 //! | `started_calls.rs` | collectives started in a scope |
 //! | `perform_call.rs` | one call: carried out, and its result checked |
@@ -22,6 +23,7 @@ mod heap;
 mod load;
 mod longest_waits;
 mod memory;
+mod one_call;
 mod pace;
 mod perform_call;
 mod promises;

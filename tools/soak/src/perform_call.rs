@@ -1,9 +1,10 @@
 //! Carries out one call on one rank, and compares its result with the oracle.
 
+use crate::one_call::{Buffers, OneCall};
 use crate::random::{Dice, mix};
 use crate::script::{Act, CallKind, CallWay};
 use crate::soak_elements::{Huge, NothingFarApart, Padded};
-use crate::soak_elements::{Reduction, Thing, Tick, Triple, folded, input};
+use crate::soak_elements::{Reduction, Thing, Tick, Triple, buffers, folded, input};
 use crate::started_calls::StartedCalls;
 use phalanx::dist::{Block, Distribution, Halo};
 use phalanx::schedule::{Hierarchy, Operation, Request};
@@ -60,10 +61,6 @@ fn typed_work<T: Thing>(act: &Act, rank: usize, p: usize) {
         _ => false,
     };
     let (n, which) = (length::<T>(act, p), act.operator % T::OPERATORS);
-    if let CallKind::Varied(Operation::AllToAll) = act.kind {
-        // As often as the call and its oracle count.
-        (0..3 * p).for_each(|k| drop(black_box(pair_counts(act, n, k % p, p))));
-    }
     let blocks = if has_blocks(act.kind) { p } else { 1 };
     let own = input::<T>(act.salt, rank, 0, n * blocks);
     let mut result = vec![T::make(0); own.len()];
@@ -129,15 +126,20 @@ fn typed<T: Thing>(comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_>) {
     };
     match act.kind {
         CallKind::Collective(op) => {
+            let v = if op == Operation::Shift { distance(act, p) } else { call.root as isize };
+            let it = OneCall::new(comm, op, v, call.n);
             forced(comm, act, op, T::is_commutative(call.which), |comm| {
-                collective::<T>(comm, op, &call);
+                collective::<T>(comm, &it, &call);
             });
         }
-        CallKind::Varied(Operation::AllToAll) => pairs::<T>(comm, &call),
         CallKind::Varied(op) => {
-            forced(comm, act, op, T::is_commutative(call.which), |comm| {
-                varied::<T>(comm, op, &call)
-            });
+            let it = OneCall::varied(comm, op, call.root as isize, &counts(&call));
+            match op {
+                Operation::AllToAll => collective::<T>(comm, &it, &call),
+                _ => forced(comm, act, op, T::is_commutative(call.which), |comm| {
+                    collective::<T>(comm, &it, &call)
+                }),
+            }
         }
         CallKind::Peers => peers::<T>(comm, &call),
         CallKind::Root => root::<T>(comm, &call),
@@ -201,84 +203,16 @@ fn distance(act: &Act, p: usize) -> isize {
     (act.number % (4 * p)) as isize - 2 * p as isize
 }
 
-fn collective<T: Thing>(comm: &mut Comm, op: Operation, call: &SoakCall<'_>) {
-    let &SoakCall { act, n, which, rank: r, p, root, tick } = call;
-    let salt = act.salt;
-    let own = || input::<T>(salt, r, 0, n);
-    let nothing = |n: usize| vec![T::make(0); n];
-    let only_root = |x: Vec<T>| if r == root { x } else { vec![] };
-    let name = op.name();
-    match op {
-        Operation::Broadcast => {
-            let mut x = own();
-            comm.broadcast(&mut x, root);
-            check(name, act, &x, &input(salt, root, 0, n));
-        }
-        Operation::Reduce => {
-            let mut x = own();
-            T::reduce(comm, which, Reduction::Reduce(&mut x, root), tick);
-            let sum = if r == root { folded(salt, 0..p, which, 0, n) } else { own() };
-            check(name, act, &x, &sum);
-        }
-        Operation::AllReduce => {
-            let mut x = own();
-            T::reduce(comm, which, Reduction::AllReduce(&mut x), tick);
-            check(name, act, &x, &folded(salt, 0..p, which, 0, n));
-        }
-        Operation::Scan => {
-            let mut x = own();
-            T::reduce(comm, which, Reduction::Scan(&mut x), tick);
-            check(name, act, &x, &folded(salt, 0..r + 1, which, 0, n));
-        }
-        Operation::ExclusiveScan => {
-            let mut x = own();
-            T::reduce(comm, which, Reduction::ExclusiveScan(&mut x), tick);
-            // Rank 0 has the identity, or its own value.
-            if r > 0 {
-                check(name, act, &x, &folded(salt, 0..r, which, 0, n));
-            }
-        }
-        Operation::ReduceScatter => {
-            let (all, mut x) = (input::<T>(salt, r, 0, n * p), nothing(n));
-            T::reduce(comm, which, Reduction::ReduceScatter(&all, &mut x), tick);
-            check(name, act, &x, &folded(salt, 0..p, which, r * n, n));
-            check(name, act, &all, &input(salt, r, 0, n * p));
-        }
-        Operation::AllGather => {
-            let mut all = nothing(n * p);
-            comm.all_gather_into(&own(), &mut all);
-            check(name, act, &all, &concat(p, |q| input(salt, q, 0, n)));
-        }
-        Operation::Gather => {
-            let mut all = only_root(nothing(n * p));
-            comm.gather_into(&own(), &mut all, root);
-            check(name, act, &all, &only_root(concat(p, |q| input(salt, q, 0, n))));
-        }
-        Operation::Scatter => {
-            let (all, mut x) = (only_root(input(salt, root, 0, n * p)), nothing(n));
-            comm.scatter_into(&all, &mut x, root);
-            check(name, act, &x, &input(salt, root, r * n, n));
-        }
-        Operation::AllToAll => {
-            let (send, mut recv) = (input::<T>(salt, r, 0, n * p), nothing(n * p));
-            comm.all_to_all_into(&send, &mut recv);
-            check(name, act, &recv, &concat(p, |q| input(salt, q, r * n, n)));
-        }
-        Operation::AllToAllInPlace => {
-            let mut x = input::<T>(salt, r, 0, n * p);
-            comm.all_to_all_in_place(&mut x);
-            check(name, act, &x, &concat(p, |q| input(salt, q, r * n, n)));
-        }
-        Operation::Shift => {
-            let (mut x, distance) = (own(), distance(act, p));
-            comm.shift(&mut x, distance);
-            let from = (r as isize - distance).rem_euclid(p as isize) as usize;
-            check(name, act, &x, &input(salt, from, 0, n));
-        }
-        Operation::Barrier => comm.barrier(),
-        // The list of operations may grow: `every_operation_is_soaked` fails first.
-        _ => wrong("an operation that the soak does not know", act),
+fn collective<T: Thing>(comm: &mut Comm, it: &OneCall, call: &SoakCall<'_>) {
+    let &SoakCall { act, which, rank, tick, .. } = call;
+    let Buffers { input, mut output, wanted } = buffers(it, act.salt, which);
+    let before = input.clone();
+    T::reduce(comm, which, Reduction::Of(it, (&input, &mut output)), tick);
+    // The first rank of an exclusive scan has the identity, or its own value.
+    if it.operation != Operation::ExclusiveScan || rank > 0 {
+        check(it.operation.name(), act, &output, &wanted);
     }
+    check("an input", act, &input, &before);
 }
 
 fn concat<T>(p: usize, block: impl FnMut(usize) -> Vec<T>) -> Vec<T> {
@@ -288,70 +222,8 @@ fn concat<T>(p: usize, block: impl FnMut(usize) -> Vec<T>) -> Vec<T> {
 /// Blocks of 0 to 2n elements; `longer` is in `n` of the odd rank only, so the
 /// counts are made from the act.
 fn counts(call: &SoakCall<'_>) -> Vec<usize> {
-    draw_counts(call.act.salt, call.n, call.p)
-}
-
-fn draw_counts(seed: u64, n: usize, p: usize) -> Vec<usize> {
-    let mut dice = Dice::new(seed);
-    (0..p).map(|_| dice.roll(2 * n + 1)).collect()
-}
-
-/// The counts that rank `from` of `p` sends to each in an uneven all-to-all.
-fn pair_counts(act: &Act, n: usize, from: usize, p: usize) -> Vec<usize> {
-    draw_counts(act.salt ^ (1 + from as u64), n, p)
-}
-
-fn varied<T: Thing>(comm: &mut Comm, op: Operation, call: &SoakCall<'_>) {
-    let &SoakCall { act, which, rank: r, p, root, tick, .. } = call;
-    let salt = act.salt;
-    let counts = counts(call);
-    let total: usize = counts.iter().sum();
-    let start: usize = counts[..r].iter().sum();
-    let n = counts[r];
-    let own = || input::<T>(salt, r, 0, n);
-    let nothing = |n: usize| vec![T::make(0); n];
-    let only_root = |x: Vec<T>| if r == root { x } else { vec![] };
-    let gathered = || concat(p, |q| input::<T>(salt, q, 0, counts[q]));
-    let name = "uneven blocks";
-    match op {
-        Operation::AllGather => {
-            let mut all = nothing(total);
-            comm.all_gather_varied_into(&own(), &mut all, &counts);
-            check(name, act, &all, &gathered());
-        }
-        Operation::Gather => {
-            let mut all = only_root(nothing(total));
-            comm.gather_varied_into(&own(), &mut all, &counts, root);
-            check(name, act, &all, &only_root(gathered()));
-        }
-        Operation::Scatter => {
-            let (all, mut x) = (only_root(input(salt, root, 0, total)), nothing(n));
-            comm.scatter_varied_into(&all, &mut x, &counts, root);
-            check(name, act, &x, &input(salt, root, start, n));
-        }
-        Operation::ReduceScatter => {
-            let (all, mut x) = (input::<T>(salt, r, 0, total), nothing(n));
-            T::reduce(comm, which, Reduction::ReduceScatterVaried(&all, &mut x, &counts), tick);
-            check(name, act, &x, &folded(salt, 0..p, which, start, n));
-        }
-        _ => wrong("uneven blocks of an operation that has none", act),
-    }
-}
-
-/// An all-to-all in which every pair of ranks has a length of its own.
-fn pairs<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, n, rank: r, p, .. } = call;
-    let from = |q: usize| pair_counts(act, n, q, p);
-    let send_counts = from(r);
-    let recv_counts: Vec<usize> = (0..p).map(|q| from(q)[r]).collect();
-    let send = input::<T>(act.salt, r, 0, send_counts.iter().sum());
-    let mut recv = vec![T::make(0); recv_counts.iter().sum()];
-    comm.all_to_all_varied_into(&send, &send_counts, &mut recv, &recv_counts);
-    let block = |q: usize| {
-        let start = from(q)[..r].iter().sum();
-        input::<T>(act.salt, q, start, recv_counts[q])
-    };
-    check("uneven all-to-all", act, &recv, &concat(p, block));
+    let mut dice = Dice::new(call.act.salt);
+    (0..call.p).map(|_| dice.roll(2 * call.n + 1)).collect()
 }
 
 fn peers<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
@@ -597,10 +469,10 @@ fn tagged<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
 
 /// Several collectives at a time.
 fn started<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, n, which, rank, p, root, tick } = call;
-    let mut calls = StartedCalls::<T>::draw(act.salt, n, rank, p, root);
+    let &SoakCall { act, n, which, root, tick, .. } = call;
+    let mut calls = StartedCalls::<T>::draw(comm, act.salt, n, root, which);
     T::reduce(comm, which, Reduction::Started(&mut calls), tick);
-    if let Some(kind) = calls.wrong(act.salt, n, which, rank, p) {
+    if let Some(kind) = calls.wrong() {
         wrong(&format!("started {kind:?}"), act);
     }
 }

@@ -4,6 +4,7 @@
 //! Data repeat after [`PERIOD`] elements, so that the oracle of a long vector is
 //! cheap, and every element of it can still be compared.
 
+use crate::one_call::{Buffers, OneCall};
 use crate::random::mix;
 use crate::started_calls::StartedCalls;
 use phalanx::op::{self, Operator};
@@ -19,32 +20,21 @@ pub(crate) type Tick<'a> = &'a dyn Fn();
 
 /// A reduction, with the buffers that it needs.
 pub(crate) enum Reduction<'a, T> {
-    Reduce(&'a mut [T], usize),
-    AllReduce(&'a mut [T]),
-    Scan(&'a mut [T]),
-    ExclusiveScan(&'a mut [T]),
+    /// Any collective, which may combine.
+    Of(&'a OneCall, (&'a [T], &'a mut [T])),
     AllReduceWhile(&'a mut [T]),
     Whole(&'a [T], usize, &'a mut Option<T>),
     /// One to four calls in a scope.
     Started(&'a mut StartedCalls<T>),
-    ReduceScatter(&'a [T], &'a mut [T]),
-    ReduceScatterVaried(&'a [T], &'a mut [T], &'a [usize]),
 }
 
 impl<T: Element> Reduction<'_, T> {
     fn call(self, comm: &mut Comm, op: impl Operator<T>) {
         match self {
-            Reduction::Reduce(x, root) => comm.reduce(x, op, root),
-            Reduction::AllReduce(x) => comm.all_reduce(x, op),
-            Reduction::Scan(x) => comm.scan(x, op),
-            Reduction::ExclusiveScan(x) => comm.exclusive_scan(x, op),
+            Reduction::Of(it, buffers) => it.make(comm, op, buffers),
             Reduction::AllReduceWhile(x) => comm.overlap(call::all_reduce(x, op), || ()).1,
             Reduction::Whole(mine, offset, result) => *result = comm.fixed_reduce(mine, op, offset),
             Reduction::Started(calls) => calls.run(comm, &op),
-            Reduction::ReduceScatter(all, x) => comm.reduce_scatter_into(all, x, op),
-            Reduction::ReduceScatterVaried(all, x, counts) => {
-                comm.reduce_scatter_varied_into(all, x, counts, op);
-            }
         }
     }
 }
@@ -222,6 +212,17 @@ pub(crate) fn folded<T: Thing>(
         let fold = |sum, rank| T::fold(which, sum, value(salt, rank, i));
         ranks.clone().fold(value(salt, first, i), fold)
     })
+}
+
+/// A call's arguments, and its result by operator `which`; an exclusive scan's first rank may have
+/// another.
+pub(crate) fn buffers<T: Thing>(it: &OneCall, salt: u64, which: usize) -> Buffers<T> {
+    let vector = |rank, of: Range<usize>| input(salt, rank, of.start, of.len());
+    let sum = |upto: usize, of: Range<usize>| match upto {
+        0 => vector(0, of),
+        _ => folded(salt, 0..upto, which, of.start, of.len()),
+    };
+    it.buffers_of(T::make(0), &vector, &sum)
 }
 
 #[cfg(test)]

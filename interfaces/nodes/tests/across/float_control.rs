@@ -4,32 +4,48 @@
 mod float_register;
 
 use super::{good, run_on};
-use phalanx::op;
+use phalanx::op::{self, Operator};
+use phalanx::{Element, Order};
 use phalanx_nodes::NodeComm;
+use std::ops::Mul;
 
-/// The bits of all calls that combine.
-fn bits(comm: &mut NodeComm) -> Vec<u64> {
+/// The results of all calls that combine such numbers.
+pub(crate) fn combined<T: Element + Mul<Output = T>>(
+    comm: &mut NodeComm,
+    number: impl Fn(usize) -> T,
+    (one, other): (impl Operator<T> + Copy, impl Operator<T> + Copy),
+) -> Vec<T>
+where
+    op::Sum: Operator<T>,
+{
     let (r, p) = (comm.rank(), comm.size());
-    let mut all = vec![];
-    for n in [1, 300, 3000] {
-        let number = |i: usize| match i % 2 {
-            0 => f64::from_bits((i + 3 * r + 1) as u64),
-            _ => f64::from_bits(0x3fb9_9999_9999_999a + ((i * 7 + r) as u64 * 0x2_0000_0001)),
-        };
-        let x: Vec<f64> = (0..n).map(number).collect();
-        for order in [phalanx::Order::Ranked, phalanx::Order::Fixed] {
+    let mut all = vec![comm.sum([number(0)])[0]];
+    for n in [1, 40, 300, 3000] {
+        let x: Vec<T> = (0..n).map(&number).collect();
+        for order in [Order::Ranked, Order::Fixed] {
             let mut comm = comm.with_order(order);
-            let (mut a, mut b, mut c, mut d) = (x.clone(), x.clone(), x.clone(), vec![0.0; n]);
-            comm.all_reduce(&mut a, op::Prod);
-            comm.reduce(&mut b, op::commutative(|a: f64, b| a + b), 0);
-            comm.scan(&mut c, op::Sum);
-            comm.reduce_scatter_into(&x.repeat(p), &mut d, op::Sum);
-            all.extend([a, b, c, d].concat());
+            let mut y = [(); 5].map(|()| x.clone());
+            comm.all_reduce(&mut y[0], one);
+            comm.reduce(&mut y[1], other, 0);
+            comm.scan(&mut y[2], op::Sum);
+            comm.exclusive_scan(&mut y[3], op::Sum);
+            comm.reduce_scatter_into(&x.repeat(p), &mut y[4], op::Sum);
+            all.extend(y.concat());
         }
         all.push(comm.fixed_sum(&x, r * n));
         all.push(comm.fixed_dot(&x, &x, r * n));
     }
-    all.into_iter().map(f64::to_bits).collect()
+    all
+}
+
+fn bits(comm: &mut NodeComm) -> Vec<u64> {
+    let r = comm.rank();
+    let number = |i: usize| match i % 2 {
+        0 => f64::from_bits((i + 3 * r + 1) as u64),
+        _ => f64::from_bits(0x3fb9_9999_9999_999a + ((i * 7 + r) as u64 * 0x2_0000_0001)),
+    };
+    let ops = (op::Prod, op::commutative(|a: f64, b| a + b));
+    combined(comm, number, ops).into_iter().map(f64::to_bits).collect()
 }
 
 #[test]

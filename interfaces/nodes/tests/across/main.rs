@@ -2,6 +2,7 @@
 //! ranks over nodes, refused calls, and failures.
 
 mod battery;
+mod calls;
 mod float_control;
 mod memory;
 mod misuse;
@@ -9,10 +10,14 @@ mod random;
 
 use phalanx::{Error, Team, call, op};
 use phalanx_nodes::NodeComm;
+use phalanx_nodes::net::Net;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+/// Threads of each node, and whether they have rails.
+type Layout = (&'static [usize], bool);
 
 /// Runs `f` on nodes with so many threads each; the results of each node's run.
 fn run_on<R: Send>(
@@ -21,7 +26,15 @@ fn run_on<R: Send>(
     deadline: Option<Duration>,
     f: impl Fn(&mut NodeComm) -> R + Sync,
 ) -> Vec<Result<Vec<R>, Error>> {
-    let nets = memory::nodes(threads.len(), rails);
+    run_over_nets(threads, &memory::nodes(threads.len(), rails), deadline, f)
+}
+
+fn run_over_nets<R: Send>(
+    threads: &[usize],
+    nets: &[Arc<dyn Net>],
+    deadline: Option<Duration>,
+    f: impl Fn(&mut NodeComm) -> R + Sync,
+) -> Vec<Result<Vec<R>, Error>> {
     let results = Mutex::new((0..threads.len()).map(|_| None).collect::<Vec<_>>());
     std::thread::scope(|s| {
         for (node, (net, &t)) in nets.iter().zip(threads).enumerate() {
@@ -53,31 +66,31 @@ fn ranks_are_numbered_by_node_and_thread() {
     assert_eq!(at, want);
 }
 
+/// The same bits on all splits, with rails and without.
 #[test]
 fn everything_on_many_layouts() {
-    for threads in [&[1, 1][..], &[2, 2], &[1, 3], &[3, 1, 2], &[1, 1, 1]] {
-        let digests = good(run_on(threads, false, None, battery::all));
-        let p: usize = threads.iter().sum();
+    let by_size: [(usize, &[Layout]); 4] = [
+        (2, &[(&[1, 1], false)]),
+        (3, &[(&[1, 1, 1], false)]),
+        (
+            4,
+            &[(&[4], false), (&[2, 2], false), (&[1, 3], false), (&[1; 4], false), (&[2, 2], true)],
+        ),
+        (6, &[(&[3, 1, 2], false), (&[1, 5], false)]),
+    ];
+    for (p, layouts) in by_size {
         let alone = phalanx_nodes::run(p, battery::all).unwrap();
-        assert_eq!(digests, alone, "{threads:?}: the same bits as on one node");
+        for &(threads, rails) in layouts {
+            let digests = good(run_on(threads, rails, None, battery::all));
+            assert_eq!(digests, alone, "{threads:?}, {rails}");
+        }
     }
 }
 
 #[test]
-fn fixed_order_gives_the_same_bits_on_all_splits_of_four() {
-    let alone = phalanx_nodes::run(4, battery::all).unwrap();
-    for threads in [&[4][..], &[2, 2], &[1, 3], &[1, 1, 1, 1]] {
-        assert_eq!(good(run_on(threads, false, None, battery::all)), alone, "{threads:?}");
-    }
-}
-
-#[test]
-fn rails_give_the_same() {
-    let alone = phalanx_nodes::run(4, battery::all).unwrap();
-    assert_eq!(good(run_on(&[2, 2], true, None, battery::all)), alone);
-    let uneven = run_on(&[2, 1], true, None, |_| ());
+fn nodes_of_two_sizes_have_no_rails() {
     // Whichever node finds it first; the others may hear of that.
-    let uneven = causes(uneven);
+    let uneven = causes(run_on(&[2, 1], true, None, |_| ()));
     assert!(uneven.iter().any(|what| what.contains("1 to 2")), "{uneven:?}");
 }
 
@@ -114,6 +127,14 @@ fn causes<R: std::fmt::Debug>(results: Vec<Result<Vec<R>, Error>>) -> Vec<String
     results.into_iter().map(|r| r.unwrap_err().to_string()).collect()
 }
 
+/// A run that fails on all nodes, with one of these texts, and long before its deadline.
+#[track_caller]
+fn told((threads, rails): Layout, texts: &[&str], f: impl Fn(&mut NodeComm) + Sync) {
+    let errors = causes(run_on(threads, rails, Some(Duration::from_secs(30)), f));
+    let has = |text: &&str| errors.iter().any(|e| e.contains(text));
+    assert!(texts.iter().any(has) && !has(&"deadline"), "{texts:?}: {errors:?}");
+}
+
 #[test]
 fn a_panic_ends_the_run_on_all_nodes() {
     for panics in 0..4 {
@@ -148,21 +169,12 @@ fn nodes_in_different_calls_are_told_so() {
 #[test]
 fn elements_with_long_names_in_different_calls() {
     type Word = std::num::NonZero<u64>;
-    type Long = [(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word); 2];
+    type Words = (Word, Word, Word, Word, Word);
+    type Long = [(Words, Words); 2];
     assert!(std::any::type_name::<Long>().len() > 256);
     let errors = causes(run_on(&[1, 1], false, None, |comm| {
-        let mut x = [[(
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-            Word::MIN,
-        ); 2]; 3];
+        let words = (Word::MIN, Word::MIN, Word::MIN, Word::MIN, Word::MIN);
+        let mut x = [[(words, words); 2]; 3];
         let same: Long = x[0];
         match comm.node() {
             0 => comm.all_reduce(&mut x, op::commutative(move |_, _| same)),
@@ -175,72 +187,58 @@ fn elements_with_long_names_in_different_calls() {
 
 #[test]
 fn lengths_roots_types_and_early_returns_are_compared_between_nodes() {
-    type Case = (&'static str, fn(&mut NodeComm));
-    let cases: [Case; 6] = [
-        ("length", |comm| {
-            let mut x = vec![1u8; 4 + comm.node()];
-            comm.all_reduce(&mut x, op::Sum);
-        }),
-        ("root", |comm| {
-            let mut x = [1u8; 4];
-            let root = comm.node();
-            comm.broadcast(&mut x, root);
-        }),
-        ("type", |comm| match comm.node() {
-            0 => comm.all_reduce(&mut [1u8; 4], op::Sum),
-            _ => comm.all_reduce(&mut [1i8; 4], op::Sum),
-        }),
-        ("operator", |comm| match comm.node() {
-            0 => comm.all_reduce(&mut [1u8; 4], op::Sum),
-            _ => comm.all_reduce(&mut [1u8; 4], op::Max),
-        }),
-        ("return", |comm| {
-            if comm.node() == 0 {
-                comm.barrier();
-            }
-        }),
-        ("left over", |comm| {
-            if comm.rank() == 0 {
-                comm.send(&[1u8], 2);
-            }
-        }),
-    ];
-    for (name, case) in cases {
-        let errors = causes(run_on(&[2, 2], false, None, case));
-        assert!(errors.iter().any(|e| e.contains("between nodes")), "{name}: {errors:?}");
-    }
+    let differ = |f: fn(&mut NodeComm)| told((&[2, 2], false), &["between nodes"], f);
+    differ(|comm| comm.all_reduce(&mut vec![1u8; 4 + comm.node()], op::Sum));
+    differ(|comm| {
+        let root = comm.node();
+        comm.broadcast(&mut [1u8; 4], root);
+    });
+    differ(|comm| match comm.node() {
+        0 => comm.all_reduce(&mut [1u8; 4], op::Sum),
+        _ => comm.all_reduce(&mut [1i8; 4], op::Sum),
+    });
+    differ(|comm| match comm.node() {
+        0 => comm.all_reduce(&mut [1u8; 4], op::Sum),
+        _ => comm.all_reduce(&mut [1u8; 4], op::Max),
+    });
+    differ(|comm| {
+        if comm.node() == 0 {
+            comm.barrier();
+        }
+    });
+    // A message that is left over.
+    differ(|comm| {
+        if comm.rank() == 0 {
+            comm.send(&[1u8], 2);
+        }
+    });
 }
 
 #[test]
 fn ranks_of_one_node_that_disagree_are_found_by_the_steps_there() {
-    let errors = causes(run_on(&[2, 1], false, None, |comm| {
-        let mut x = [1u8; 4];
-        // Both roots are on the other node.
+    // Both roots are on the other node.
+    told((&[2, 1], false), &["disagree"], |comm| {
         let root = if comm.rank() == 1 { 0 } else { 2 };
-        comm.broadcast(&mut x, root);
-    }));
-    assert!(errors.iter().any(|e| e.contains("disagree")), "{errors:?}");
+        comm.broadcast(&mut [1u8; 4], root);
+    });
 }
 
 #[test]
 fn counts_of_pairs_and_messages_are_compared() {
-    let errors = causes(run_on(&[1, 1], false, None, |comm| {
+    told((&[1, 1], false), &["counts", "expects"], |comm| {
         let r = comm.rank();
         let recv_counts = [2, 2 - r];
         let mut recv = vec![0u8; recv_counts.iter().sum()];
         comm.all_to_all_varied_into(&[1u8; 4], &[2, 2], &mut recv, &recv_counts);
-    }));
-    assert!(errors.iter().any(|e| e.contains("counts") || e.contains("expects")), "{errors:?}");
-    let errors = causes(run_on(&[1, 1], false, None, |comm| match comm.rank() {
+    });
+    told((&[1, 1], false), &["expected 3, got 2"], |comm| match comm.rank() {
         0 => comm.send(&[1u32, 2], 1),
         _ => comm.recv(&mut [0u32; 3], 0),
-    }));
-    assert!(errors.iter().any(|e| e.contains("expected 3, got 2")), "{errors:?}");
-    let errors = causes(run_on(&[1, 1], false, None, |comm| match comm.rank() {
+    });
+    told((&[1, 1], false), &["element type"], |comm| match comm.rank() {
         0 => comm.send(&[1u32, 2], 1),
         _ => comm.recv(&mut [0.0f32; 2], 0),
-    }));
-    assert!(errors.iter().any(|e| e.contains("element type")), "{errors:?}");
+    });
 }
 
 /// Forced algorithms, windows, tagged messages and started calls are there on the ranks of a node.
@@ -284,12 +282,6 @@ fn a_deadline_covers_waits_for_other_nodes() {
 }
 
 #[test]
-fn one_thread_beside_five() {
-    let alone = phalanx_nodes::run(6, battery::all).unwrap();
-    assert_eq!(good(run_on(&[1, 5], false, None, battery::all)), alone);
-}
-
-#[test]
 fn splits_of_splits_on_some_of_the_nodes() {
     good(run_on(&[2, 1, 2], false, None, |comm| {
         let (r, node) = (comm.rank(), comm.node());
@@ -318,81 +310,40 @@ fn splits_of_splits_on_some_of_the_nodes() {
 }
 
 #[test]
-fn elements_without_a_size() {
-    for (threads, rails) in [(&[2, 1][..], false), (&[2, 2], true)] {
-        good(run_on(threads, rails, None, |comm| {
-            let (r, p) = (comm.rank(), comm.size());
-            let op = op::commutative(|_: (), _: ()| ());
-            let mut x = [(); 5];
-            comm.broadcast(&mut x, p - 1);
-            comm.all_reduce(&mut x, op);
-            comm.reduce(&mut x, op, 1);
-            comm.scan(&mut x, op);
-            comm.exclusive_scan(&mut x, op);
-            comm.shift(&mut x, 1);
-            let mut all = vec![(); 5 * p];
-            comm.all_gather_into(&x, &mut all);
-            comm.reduce_scatter_into(&all, &mut x, op);
-            comm.all_to_all_into(&all.clone(), &mut all);
-            comm.gather_into(&x, &mut all, 0);
-            comm.scatter_into(&all, &mut x, 0);
-            comm.exchange(&x, (r + 1) % p, &mut all[..5], (r + p - 1) % p);
-            comm.with_order(phalanx::Order::Fixed).all_reduce(&mut x, op);
-            comm.with_peers(&x, |all| assert!(all.iter().all(|x| x.len() == 5)));
-            comm.with_root(&x, 0, |x| assert_eq!(x.len(), 5));
-        }));
-    }
-}
-
-#[test]
 fn large_calls_that_differ_are_told_with_rails_too() {
-    type Case = (&'static str, fn(&mut NodeComm));
     const N: usize = 20_000;
-    let cases: [Case; 4] = [
-        ("calls", |comm| {
-            let mut x = vec![1u64; N];
-            match comm.node() {
-                0 => comm.broadcast(&mut x, 0),
-                _ => comm.all_reduce(&mut x, op::Sum),
-            }
-        }),
-        ("lengths", |comm| {
-            let mut x = vec![1u64; N + comm.node()];
-            comm.broadcast(&mut x, 0);
-        }),
-        ("rails or not", |comm| {
-            let n = if comm.node() == 0 { N } else { 1 };
-            let mut all = vec![1u64; n * comm.size()];
-            comm.all_gather_into(&vec![1; n], &mut all);
-        }),
-        ("types", |comm| {
-            let mut x = vec![1; N];
-            match comm.node() {
-                0 => comm.reduce_scatter_into(&vec![1u64; N * comm.size()], &mut x, op::Sum),
-                _ => {
-                    let mut x = vec![1i64; N];
-                    comm.reduce_scatter_into(&vec![1; N * comm.size()], &mut x, op::Sum);
-                }
-            }
-        }),
-    ];
-    for (name, case) in cases {
-        // A deadline, so that a hang is a failure of this test.
-        let errors = causes(run_on(&[2, 2], true, Some(Duration::from_secs(30)), case));
-        assert!(errors.iter().any(|e| e.contains("between nodes")), "{name}: {errors:?}");
-        assert!(!errors.iter().any(|e| e.contains("deadline")), "{name}: {errors:?}");
-    }
+    let differ = |f: fn(&mut NodeComm)| told((&[2, 2], true), &["between nodes"], f);
+    differ(|comm| {
+        let mut x = vec![1u64; N];
+        match comm.node() {
+            0 => comm.broadcast(&mut x, 0),
+            _ => comm.all_reduce(&mut x, op::Sum),
+        }
+    });
+    differ(|comm| comm.broadcast(&mut vec![1u64; N + comm.node()], 0));
+    // By rails, and not.
+    differ(|comm| {
+        let n = if comm.node() == 0 { N } else { 1 };
+        let mut all = vec![1u64; n * comm.size()];
+        comm.all_gather_into(&vec![1; n], &mut all);
+    });
+    differ(|comm| {
+        let n = N * comm.size();
+        match comm.node() {
+            0 => comm.reduce_scatter_into(&vec![1u64; n], &mut vec![1; N], op::Sum),
+            _ => comm.reduce_scatter_into(&vec![1i64; n], &mut vec![1; N], op::Sum),
+        }
+    });
 }
 
 #[test]
 fn a_split_that_not_all_nodes_call_is_told() {
-    let errors = causes(run_on(&[2, 1], false, None, |comm| match comm.node() {
+    told((&[2, 1], false), &["between nodes"], |comm| match comm.node() {
         0 => drop(comm.split(0, 0)),
         _ => comm.barrier(),
-    }));
-    assert!(errors.iter().any(|e| e.contains("between nodes")), "{errors:?}");
+    });
     // In a communicator of some of the nodes, while others work on.
-    let errors = causes(run_on(&[1, 1, 1], false, None, |comm| {
+    told((&[1, 1, 1], false), &["between nodes"], |comm| {
         let mut some = comm.split(usize::from(comm.node() == 1), 0);
         match comm.node() {
             0 => drop(some.split(0, 0)),
@@ -400,8 +351,7 @@ fn a_split_that_not_all_nodes_call_is_told() {
             _ => some.broadcast(&mut [0u8], 0),
         }
         comm.barrier();
-    }));
-    assert!(errors.iter().any(|e| e.contains("between nodes")), "{errors:?}");
+    });
 }
 
 #[test]
@@ -439,35 +389,15 @@ fn ranks_that_there_are_not() {
     }
 }
 
-#[test]
-fn counts_across_a_cartesian_grid_of_uneven_nodes() {
-    // 2 x 3 ranks on nodes of 1 and 5, and of 4 and 2: columns go across nodes.
-    for threads in [&[1, 5][..], &[4, 2], &[2, 2, 2]] {
-        good(run_on(threads, false, None, |comm| {
-            let me = comm.rank();
-            let mut cart = comm.cart(&[2, 3], &[false, true]);
-            let at = cart.coordinates();
-            assert_eq!(at, [me / 3, me % 3]);
-            let mut column = cart.sub(&[true, false]);
-            assert_eq!(column.sum([me as u64]), [2 * (at[1] as u64) + 3]);
-            let mut order = [me.to_string().len() as u64 * 10 + me as u64];
-            column.all_reduce(&mut order, op::ordered(|a: u64, b: u64| 1000 * a + b));
-            assert_eq!(order[0], 1000 * (10 + at[1] as u64) + 13 + at[1] as u64);
-        }));
-    }
-}
-
 /// Ranks 0 and 1 on one node, rank 2 on another: each pair of neighbours is told, however near.
 #[test]
 fn faces_of_neighbours_that_differ() {
     for odd in 0..3 {
-        let errors = causes(run_on(&[2, 1], false, None, |comm| {
+        told((&[2, 1], false), &["message", "face across dimension 0"], |comm| {
             let n = 3 + usize::from(comm.rank() == odd);
             let halo = phalanx::dist::Halo::new(&[2, n], 1);
             comm.cart(&[3, 1], &[false; 2]).exchange_halo(&mut vec![1.0; halo.len()], &halo);
-        }));
-        let is_told = |e: &String| e.contains("message") || e.contains("face across dimension 0");
-        assert!(errors.iter().any(is_told), "{odd}: {errors:?}");
+        });
     }
 }
 
@@ -640,53 +570,23 @@ fn every_method_is_there_or_needs_shared_memory() {
     assert_eq!(of_one.difference(&of_several).collect::<Vec<_>>(), [""; 0]);
 }
 
-/// Sums of halves are rounded once, when all nodes' ranks are in them.
+/// Sums of halves are rounded once, when all nodes' ranks are in them: as on one node.
 #[test]
 fn sums_of_halves_are_rounded_once() {
     use half::bf16;
-    use phalanx::Order;
-    let value = |r: usize, i: usize| {
-        let x = (i * 7919 + r * 104_729) % 1000;
-        bf16::from_f32(if r == 0 { 100.0 } else { x as f32 / 500.0 - 1.0 })
-    };
-    let sum = |upto: usize, i: usize| -> bf16 {
-        bf16::from_f64((0..upto).map(|r| value(r, i).to_f64()).sum())
-    };
-    let list = |n: usize, at: &dyn Fn(usize) -> bf16| (0..n).map(at).collect::<Vec<_>>();
-    let all_calls = |comm: &mut NodeComm| {
-        let (r, p) = (comm.rank(), comm.size());
-        for n in [1, 40, 3000] {
-            let mine = list(n, &|i| value(r, i));
-            let blocks = list(n * p, &|i| value(r, i));
-            for order in [Order::Ranked, Order::Fixed] {
-                let mut comm = comm.with_order(order);
-                let mut got = mine.clone();
-                comm.all_reduce(&mut got, op::Sum);
-                assert_eq!(got, list(n, &|i| sum(p, i)));
-                got.copy_from_slice(&mine);
-                comm.reduce(&mut got, op::Sum, p - 1);
-                let wanted = if r + 1 == p { list(n, &|i| sum(p, i)) } else { mine.clone() };
-                assert_eq!(got, wanted);
-                got.copy_from_slice(&mine);
-                comm.scan(&mut got, op::Sum);
-                assert_eq!(got, list(n, &|i| sum(r + 1, i)));
-                got.copy_from_slice(&mine);
-                comm.exclusive_scan(&mut got, op::Sum);
-                assert_eq!(got, list(n, &|i| sum(r, i)));
-                comm.reduce_scatter_into(&blocks, &mut got, op::Sum);
-                assert_eq!(got, list(n, &|i| sum(p, r * n + i)));
-                assert_eq!(comm.sum([mine[0]]), [sum(p, 0)]);
-            }
-        }
+    let bits = |comm: &mut NodeComm| {
+        let r = comm.rank();
+        let value = |i: usize| match r {
+            0 => bf16::from_f32(100.0),
+            _ => bf16::from_f32(((i * 7919 + r * 104_729) % 1000) as f32 / 500.0 - 1.0),
+        };
+        let mut all = float_control::combined(comm, value, (op::Sum, op::Sum));
         let ones = [bf16::from_f32(1.0 + 1.0 / 64.0); 1000];
-        let at = 1000 * r;
-        let total = 1000.0 * p as f64 * (1.0 + 1.0 / 64.0);
-        assert_eq!(comm.fixed_sum(&ones, at), bf16::from_f64(total));
-        assert_eq!(comm.fixed_reduce(&ones, op::Sum, at), Some(bf16::from_f64(total)));
-        let dot = bf16::from_f64(total * (1.0 + 1.0 / 64.0));
-        assert_eq!(comm.fixed_dots([(&ones, &ones)], at), [dot]);
+        all.extend(comm.fixed_reduce(&ones, op::Sum, 1000 * r));
+        all
     };
     for (threads, rails) in [(&[1, 1][..], false), (&[3, 1, 2], false), (&[2, 2], true)] {
-        good(run_on(threads, rails, None, all_calls));
+        let alone = phalanx_nodes::run(threads.iter().sum(), bits).unwrap();
+        assert_eq!(good(run_on(threads, rails, None, bits)), alone);
     }
 }

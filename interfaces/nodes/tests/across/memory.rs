@@ -3,8 +3,9 @@
 
 use phalanx_nodes::net::{Net, NetError, NetFold, NetNumber, Pending, Transfer};
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// The input of a node for a call: a name for its kind, and bytes.
 #[derive(Clone, Default)]
@@ -29,6 +30,19 @@ struct State {
 struct Hub {
     state: Mutex<State>,
     failed: AtomicBool,
+    /// Transfers before the one that cannot be started, or is not done ever; none for 0.
+    left: Arc<AtomicUsize>,
+    is_late: bool,
+}
+
+impl Hub {
+    fn is_cut(&self) -> bool {
+        self.left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)) == Ok(1)
+    }
+}
+
+fn cut_cable() -> NetError {
+    NetError::new("a cable was cut")
 }
 
 pub(crate) struct Memory {
@@ -43,7 +57,13 @@ pub(crate) struct Memory {
 
 /// As many nodes as asked for.
 pub(crate) fn nodes(n: usize, rails: bool) -> Vec<Arc<dyn Net>> {
-    let hub = Arc::new(Hub::default());
+    nodes_until(n, rails, Arc::default())
+}
+
+/// The same, of which nothing is broken before so many transfers; every other one is noticed late.
+pub(crate) fn nodes_until(n: usize, rails: bool, left: Arc<AtomicUsize>) -> Vec<Arc<dyn Net>> {
+    let is_late = left.load(SeqCst).is_multiple_of(2);
+    let hub = Arc::new(Hub { left, is_late, ..Hub::default() });
     (0..n).map(|node| Arc::new(Memory::new(&hub, 1, n, node, rails)) as Arc<dyn Net>).collect()
 }
 
@@ -67,6 +87,8 @@ enum Take {
     Combined(*mut u8, NetNumber, NetFold),
     /// A message: from, tag, room.
     Message(usize, usize, *mut u8, usize),
+    /// What a cut cable carried.
+    Lost,
 }
 
 struct Waiting {
@@ -159,6 +181,9 @@ impl Pending for Waiting {
         if self.hub.failed.load(SeqCst) {
             return Err(NetError::new("another node has failed"));
         }
+        if matches!(self.take, Take::Lost) {
+            return Err(cut_cable());
+        }
         let mut state = self.hub.state.lock().unwrap();
         if let Take::Message(from, tag, at, room) = self.take {
             let queue = state.messages.entry((self.group, from, self.node, tag)).or_default();
@@ -209,7 +234,7 @@ impl Pending for Waiting {
                     (1..given.len()).for_each(|j| combine(&mut sum, &of(j)[0], *number, *fold));
                     put(*to, &sum);
                 }
-                Take::Nothing | Take::Message(..) => {}
+                Take::Nothing | Take::Message(..) | Take::Lost => {}
             }
         }
         *taken += 1;
@@ -239,6 +264,10 @@ unsafe impl Net for Memory {
     }
 
     unsafe fn start(&self, transfer: Transfer<'_>) -> Result<Box<dyn Pending>, NetError> {
+        let is_cut = self.hub.is_cut();
+        if is_cut && !self.hub.is_late {
+            return Err(cut_cable());
+        }
         // SAFETY: the caller's promise about the transfer's memory, here and below.
         let one = |at: *const u8, n: usize| vec![unsafe { bytes(at, n) }];
         let (kind, given, take) = match transfer {
@@ -293,14 +322,19 @@ unsafe impl Net for Memory {
             all[self.node] = Some(Given { kind, blocks: given });
         }
         let (hub, group, node) = (self.hub.clone(), self.group, self.node);
+        let take = if is_cut { Take::Lost } else { take };
         Ok(Box::new(Waiting { hub, group, call, node, kind, take }))
     }
 
     fn groups(
         &self,
         groups: &[Vec<usize>],
-        _: &mut dyn FnMut() -> Result<(), NetError>,
+        pause: &mut dyn FnMut() -> Result<(), NetError>,
     ) -> Result<Vec<Option<Arc<dyn Net>>>, NetError> {
+        if self.hub.is_cut() {
+            return Err(cut_cable());
+        }
+        pause()?;
         let split = self.splits.fetch_add(1, SeqCst);
         let made = groups.iter().enumerate().map(|(i, members)| {
             let node = members.iter().position(|&n| n == self.node)?;
@@ -320,5 +354,7 @@ unsafe impl Net for Memory {
 
     fn abort(&self) {
         self.hub.failed.store(true, SeqCst);
+        // All others hear of it before this rank says why.
+        std::thread::sleep(Duration::from_millis(10));
     }
 }

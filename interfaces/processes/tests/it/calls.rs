@@ -2,9 +2,13 @@
 
 #[path = "../../../../tests/common/float_register.rs"]
 mod float_register;
+#[path = "../../../../tests/common/one_call.rs"]
+mod one_call;
 
 use crate::start::{name, run};
 use half::{bf16, f16};
+use one_call::{Buffers, OneCall};
+use phalanx::schedule::Operation;
 use phalanx_processes::{Plain, Team, op};
 use std::fmt::Debug;
 
@@ -75,17 +79,39 @@ fn sums<T: Number>(ranks: std::ops::Range<usize>, from: usize, n: usize) -> Vec<
     (from..from + n).map(|i| T::of(ranks.clone().map(|rank| value(rank, i)).sum())).collect()
 }
 
-/// An element whose sum is that of its number.
-fn is_linear<T: Number>() -> bool {
-    T::name() != "[f32; 3]"
-}
-
-fn equal<T: Number>(got: &[T], right: &[T], call: &str, team: &Team) {
+fn equal<T: Plain + PartialEq + Debug>(got: &[T], right: &[T], call: &str, team: &Team) {
     if got != right {
         let place = got.iter().zip(right).position(|(a, b)| a != b);
         let at = place.map(|i| (i, &got[i], &right[i]));
         panic!("{call}: rank {} of {}: {at:?}, of {}", team.rank(), team.size(), got.len());
     }
+}
+
+/// The call of the catalogue, if teams have it.
+fn check<T: Plain + PartialEq + Debug, O: op::Operator<T>>(
+    team: &mut Team,
+    it: &OneCall,
+    op: O,
+    make: &dyn Fn(usize, usize) -> T,
+) {
+    let Buffers { input, mut output, wanted } = it.buffers(&op, make);
+    let (x, y, root) = (&input[..], &mut output[..], it.v as usize);
+    let made = match it.operation {
+        Operation::Barrier => team.barrier(),
+        Operation::Broadcast => team.broadcast(y, root),
+        Operation::Gather => team.gather(x, y, root),
+        Operation::Scatter => team.scatter(x, y, root),
+        Operation::AllGather => team.all_gather(x, y),
+        Operation::AllToAll => team.all_to_all(x, y),
+        Operation::Reduce => team.reduce(y, op, root),
+        Operation::AllReduce => team.all_reduce(y, op),
+        Operation::ReduceScatter => team.reduce_scatter(x, y, op),
+        Operation::Scan => team.scan(y, op),
+        Operation::ExclusiveScan => team.exclusive_scan(y, op),
+        _ => return,
+    };
+    made.unwrap();
+    equal(&output, &wanted, &format!("{it:?} of {}", T::name()), team);
 }
 
 fn check_type<T: Number>(team: &mut Team, lengths: &[usize])
@@ -94,57 +120,9 @@ where
 {
     let (me, p) = (team.rank(), team.size());
     for &n in lengths {
-        let call = |name| format!("{name} of {n} {}", T::name());
-        for root in [0, p - 1] {
-            let mut x = vector::<T>(me, n);
-            team.broadcast(&mut x, root).unwrap();
-            equal(&x, &vector(root, n), &call("broadcast"), team);
-            let mut all = vec![T::of(0); n * p];
-            team.gather(&vector::<T>(me, n), &mut all, root).unwrap();
-            if me == root {
-                let right: Vec<T> = (0..p).flat_map(|rank| vector(rank, n)).collect();
-                equal(&all, &right, &call("gather"), team);
-            }
-            let mut mine = vec![T::of(0); n];
-            team.scatter(&vector::<T>(root, n * p), &mut mine, root).unwrap();
-            equal(&mine, &vector::<T>(root, n * p)[me * n..][..n], &call("scatter"), team);
-            if is_linear::<T>() {
-                let mut x = vector::<T>(me, n);
-                team.reduce(&mut x, op::Sum, root).unwrap();
-                let right = if me == root { sums(0..p, 0, n) } else { vector(me, n) };
-                equal(&x, &right, &call("reduce"), team);
-            }
+        for it in OneCall::all(&(me, p), n, &[0, p - 1], &[]) {
+            check(team, &it, op::Sum, &|rank, i| T::of(value(rank, i)));
         }
-        let mut all = vec![T::of(0); n * p];
-        team.all_gather(&vector::<T>(me, n), &mut all).unwrap();
-        let right: Vec<T> = (0..p).flat_map(|rank| vector(rank, n)).collect();
-        equal(&all, &right, &call("all_gather"), team);
-        team.all_to_all(&vector::<T>(me, n * p), &mut all).unwrap();
-        let right: Vec<T> =
-            (0..p).flat_map(|rank| vector::<T>(rank, n * p)[me * n..][..n].to_vec()).collect();
-        equal(&all, &right, &call("all_to_all"), team);
-        if !is_linear::<T>() {
-            let mut x = vector::<T>(me, n);
-            team.all_reduce(&mut x, op::Sum).unwrap();
-            let sum = |i| {
-                let all = (0..p).map(|rank| T::of(value(rank, i)));
-                all.reduce(|a, b| op::Operator::combine(&op::Sum, a, b)).unwrap()
-            };
-            equal(&x, &(0..n).map(sum).collect::<Vec<T>>(), &call("all_reduce"), team);
-            continue;
-        }
-        let mut x = vector::<T>(me, n);
-        team.all_reduce(&mut x, op::Sum).unwrap();
-        equal(&x, &sums(0..p, 0, n), &call("all_reduce"), team);
-        let mut mine = vec![T::of(0); n];
-        team.reduce_scatter(&vector::<T>(me, n * p), &mut mine, op::Sum).unwrap();
-        equal(&mine, &sums(0..p, me * n, n), &call("reduce_scatter"), team);
-        let mut x = vector::<T>(me, n);
-        team.scan(&mut x, op::Sum).unwrap();
-        equal(&x, &sums(0..me + 1, 0, n), &call("scan"), team);
-        let mut x = vector::<T>(me, n);
-        team.exclusive_scan(&mut x, op::Sum).unwrap();
-        equal(&x, &sums(0..me, 0, n), &call("exclusive_scan"), team);
     }
 }
 
@@ -205,16 +183,11 @@ fn check_order(team: &mut Team) {
     let (me, p) = (team.rank(), team.size());
     let one = |rank: usize, i: usize| [rank as u64 + 2, (rank * i + 1) as u64];
     for n in [1, 2, 7, 500, 30_000] {
-        let fold = |ranks: std::ops::Range<usize>, i| {
-            let all = ranks.map(|rank| one(rank, i));
-            all.reduce(|a, b| op::Operator::combine(&Compose, a, b)).unwrap()
-        };
-        let mut x: Vec<_> = (0..n).map(|i| one(me, i)).collect();
-        team.all_reduce(&mut x, Compose).unwrap();
-        assert!(x.iter().enumerate().all(|(i, x)| *x == fold(0..p, i)), "{n}");
-        let mut x: Vec<_> = (0..n).map(|i| one(me, i)).collect();
-        team.scan(&mut x, Compose).unwrap();
-        assert!(x.iter().enumerate().all(|(i, x)| *x == fold(0..me + 1, i)), "{n}");
+        for it in OneCall::all(&(me, p), n, &[0, p - 1], &[]) {
+            if it.operation.combines() {
+                check(team, &it, Compose, &one);
+            }
+        }
     }
 }
 

@@ -492,21 +492,32 @@ fn start(port: &mut Port, cell: &Cell, value: u64) -> StartedProgress {
     let begun = port.begin(&SIG, Location::caller(), CallParams::of(1));
     fine(port.claim_column());
     let at = std::ptr::from_ref(cell).cast_mut().cast();
-    // SAFETY: eight bytes fit the room.
-    let fill = |room: *mut u8| unsafe { room.cast::<u64>().write(value) };
+    let fill = |beside: *mut u8, _: *mut u8| {
+        // SAFETY: eight bytes fit the room.
+        unsafe { beside.cast::<u64>().write(value) };
+        at
+    };
     // SAFETY: the column was claimed just now; the cell is there until all have finished, or loom
     // reports it.
-    unsafe { port.start(begun, at, fill) };
+    unsafe { port.start(begun, 0, fill) };
     port.tell();
     port.started_progress()
 }
 
-/// This rank's part of call `n`: takes the peer's copy, or the content of its cell.
+/// Who takes what: each the peer's cell, or copy, or rank 1 the copy of rank 0, which needs nobody.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Way {
+    Cells,
+    Copies,
+    OneWay,
+}
+
+/// This rank's part of call `n`.
 struct Take<'a> {
     own: RankCards<'a>,
     port: &'a Port,
     n: u64,
-    by_copies: bool,
+    way: Way,
 }
 
 impl StartedPart for Take<'_> {
@@ -514,15 +525,15 @@ impl StartedPart for Take<'_> {
     type Obstacle = ();
 
     fn needs(&self, index: usize) -> Option<usize> {
-        self.own.other(index)
+        if self.way == Way::OneWay && self.own.rank() == 0 { None } else { self.own.other(index) }
     }
 
     fn lends_to(&self, index: usize) -> Option<usize> {
-        if self.by_copies { None } else { self.own.other(index) }
+        if self.way == Way::Cells { self.own.other(index) } else { None }
     }
 
     fn meet(&mut self, number: u64, rank: usize) -> Result<Option<bool>, ()> {
-        Ok(self.own.meets(number, rank).expect("one call").then_some(!self.by_copies))
+        Ok(self.own.meets(number, rank).expect("one call").then_some(self.way == Way::Cells))
     }
 
     fn has_shown(&self, _: u64, _: usize) -> bool {
@@ -534,14 +545,17 @@ impl StartedPart for Take<'_> {
     }
 
     unsafe fn work(&mut self, number: u64, rank: usize, _: bool) -> Result<(), ()> {
-        let (n, peer) = (self.n, 1 - rank);
-        // SAFETY: all have begun, and this rank ends the call below. The peer's cell is there until
-        // then.
+        let (n, peer, mut all) = (self.n, 1 - rank, [std::ptr::null_mut(); 2]);
+        if self.needs(0).is_none() {
+            return Ok(());
+        }
+        // SAFETY: the peer has begun, and this rank ends the call below. The peer's cell is there
+        // until then.
         unsafe {
-            let at = self.own.address(number, self.by_copies, peer);
-            match self.by_copies {
-                true => assert_eq!(at.cast::<u64>().read(), n * 10 + peer as u64),
-                false => assert_eq!(read(&*at.cast::<Cell>()), n * 10),
+            self.own.addresses(number, self.way != Way::Cells, (peer, 1), &mut all);
+            match self.way {
+                Way::Cells => assert_eq!(read(&*all[peer].cast::<Cell>()), n * 10),
+                _ => assert_eq!(all[peer].cast::<u64>().read(), n * 10 + peer as u64),
             }
         }
         Ok(())
@@ -555,31 +569,31 @@ impl StartedPart for Take<'_> {
 
 /// Completes call `n`; where memory is shown, waits until the peer has taken the content of this
 /// rank's.
-fn complete(port: &Port, mut call: StartedProgress, n: u64, by_copies: bool) {
-    let mut part = Take { own: port.rank_cards(), port, n, by_copies };
+fn complete(port: &Port, mut call: StartedProgress, n: u64, way: Way) {
+    let mut part = Take { own: port.rank_cards(), port, n, way };
     while !call.advance(&mut part, port.rank()).expect("it agrees") {
         crate::sync::yield_now();
     }
 }
 
 /// Started calls, the second before the first is complete, and so on.
-pub(super) fn started(port: &mut Port, calls: u64, by_copies: bool) {
+pub(super) fn started(port: &mut Port, calls: u64, way: Way) {
     let cells = [Cell::new(0), Cell::new(0)];
     let me = port.rank();
     let mut open = None;
     for n in 1..=calls {
         let cell = &cells[n as usize % 2];
-        if !by_copies {
+        if way == Way::Cells {
             write(cell, n * 10);
         }
         let call = start(port, cell, n * 10 + me as u64);
         if let Some((call, n)) = open.replace((call, n)) {
-            complete(port, call, n, by_copies);
+            complete(port, call, n, way);
         }
     }
     let (call, n) = open.expect("the last");
-    complete(port, call, n, by_copies);
-    if !by_copies {
+    complete(port, call, n, way);
+    if way == Way::Cells {
         cells.iter().for_each(|cell| write(cell, 0));
     }
 }
@@ -591,7 +605,7 @@ pub(super) fn started_in_pairs(port: &mut Port) {
     for n in [1, 3] {
         let first = start(port, &cell, n * 10 + me as u64);
         let second = start(port, &cell, (n + 1) * 10 + me as u64);
-        complete(port, first, n, true);
-        complete(port, second, n + 1, true);
+        complete(port, first, n, Way::Copies);
+        complete(port, second, n + 1, Way::Copies);
     }
 }
