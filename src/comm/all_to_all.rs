@@ -102,11 +102,10 @@ impl Comm {
         (send, send_counts): (&[T], &[usize]),
         (recv, recv_counts): (&mut [T], &[usize]),
     ) {
-        let (kernel, sent, received) = (Kernel::mover::<T>(), send.len(), recv.len());
+        let (kernel, sent, received) = (const { &Kernel::mover::<T>() }, send.len(), recv.len());
         let (send, recv) = ((send.as_ptr().cast(), sent), (recv.as_mut_ptr().cast(), received));
-        let cut = Partition::Pairs { send: send_counts, recv: recv_counts };
         // SAFETY: slices of the signature's type.
-        unsafe { self.exchange_varied_bytes(call, kernel, cut, send, recv) }
+        unsafe { self.exchange_varied_bytes(call, send, send_counts, recv, recv_counts, kernel) }
     }
 
     /// # Safety
@@ -116,24 +115,25 @@ impl Comm {
     unsafe fn exchange_varied_bytes(
         &mut self,
         (sig, at): CallAt,
-        kernel: Kernel<'_>,
-        cut: Partition<'_>,
         (send, sent): (*const u8, usize),
+        send_counts: &[usize],
         (recv, received): (*mut u8, usize),
+        recv_counts: &[usize],
+        kernel: &Kernel<'_>,
     ) {
-        let Partition::Pairs { send: send_counts, recv: recv_counts } = cut else { return };
         if !self.check_pairs((sig, at), (sent, send_counts), (received, recv_counts)) {
             return;
         }
         if self.port.size() == 1 || !self.goes_by_rules() {
+            let cut = Partition::Pairs { send: send_counts, recv: recv_counts };
             let call = Call::new(Operation::AllToAll, sig, at, cut);
             // SAFETY: the counts sum to the lengths.
-            return self.carry_out_moving(unsafe { call.on_memory(kernel, send, recv) });
+            return self.carry_out_moving(unsafe { call.on_memory(*kernel, send, recv) });
         }
         let call = Call::new(Operation::AllToAll, sig, at, Partition::Equal(0));
         let (send, recv) = ((send, sent, send_counts), (recv, received, recv_counts));
         // SAFETY: the counts sum to the lengths.
-        let blocks = unsafe { AllToAll::new(send, recv, kernel.size()) };
+        let blocks = unsafe { AllToAll::new(send, recv, sig.element_size) };
         self.carry_out_uneven(&call, sent, blocks);
     }
 

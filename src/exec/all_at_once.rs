@@ -248,18 +248,20 @@ fn exchange<R>(
     guard.port.log_call(begun);
     let result = between();
     let shown = ShownPayload { cut, blocks, taken, size };
+    let mine = output.wrapping_add(cut.total(rank) * size);
+    let own = input.wrapping_add(taken * cut.len_of(rank) * size);
+    if !std::ptr::eq(own, mine) {
+        // SAFETY: the call's, of which input and output do not overlap elsewhere.
+        unsafe { copy_few(mine, own, cut.len_of(rank) * size) };
+    }
     if p == 2 {
-        let peer = 1 - rank;
-        let (own, other) = (cut.len_of(rank) * size, cut.len_of(peer) * size);
-        let (mine, its) = if rank == 0 { (0, own) } else { (other, 0) };
-        shown.keep(rank, input, output.wrapping_add(mine));
-        shown.get(guard.port, peer, output.wrapping_add(its))?;
+        let its = output.wrapping_add(cut.total(1 - rank) * size);
+        shown.get(guard.port, 1 - rank, its)?;
     } else {
         let mut to = output;
         for peer in 0..p {
-            match peer == rank {
-                true => shown.keep(rank, input, to),
-                false => shown.get(guard.port, peer, to)?,
+            if peer != rank {
+                shown.get(guard.port, peer, to)?;
             }
             to = to.wrapping_add(cut.len_of(peer) * size);
         }
@@ -279,17 +281,6 @@ struct ShownPayload<'a> {
 }
 
 impl ShownPayload<'_> {
-    /// Copies the own block, of those at `from`, to `to`, unless it is there.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn keep(self, rank: usize, from: *const u8, to: *mut u8) {
-        let bytes = self.cut.len_of(rank) * self.size;
-        let own = from.wrapping_add(self.taken * bytes);
-        if !std::ptr::eq(own, to) {
-            // SAFETY: the call's, of which input and output do not overlap elsewhere.
-            unsafe { copy_few(to, own, bytes) };
-        }
-    }
-
     /// Copies the block that is taken from `peer` to `to`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn get(self, port: &mut Port, peer: usize, to: *mut u8) -> Result<(), Stop> {

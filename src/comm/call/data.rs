@@ -280,15 +280,16 @@ impl<'a, T: Element, I: Given<'a, T>> sealed::CallData<'a> for MovedInto<'a, T, 
         let (from, to) = (self.from.given(), self.to);
         match (K::OPERATION, K::CUT) {
             (Operation::AllGather, _) | (Operation::AllToAll, CallCut::Equal) => {
-                let (kernel, sent, received) = (Kernel::mover::<T>(), from.len(), to.len());
+                let kernel = const { &Kernel::mover::<T>() };
+                let (sent, received) = (from.len(), to.len());
                 let (from, to) = (from.as_ptr().cast(), to.as_mut_ptr().cast());
                 // SAFETY: slices of the signature's type. A word from everybody takes a third more
                 // instructions if the size is not known (`tools/instructions all-gather-8`).
                 unsafe {
                     if K::OPERATION == Operation::AllGather {
-                        comm.move_blocks::<K>(said, (sig, kernel), (from, sent), (to, received));
+                        comm.move_blocks::<K>(said, (sig, *kernel), (from, sent), (to, received));
                     } else {
-                        comm.move_any_blocks::<K>((sig, at), kernel, (from, sent), (to, received));
+                        comm.move_any_blocks::<K>((sig, at), (from, sent), (to, received), kernel);
                     }
                 }
             }
@@ -354,13 +355,13 @@ impl Comm {
     unsafe fn move_any_blocks<K: CallKind>(
         &mut self,
         (sig, at): CallAt,
-        kernel: Kernel<'_>,
         from: (*const u8, usize),
         to: (*mut u8, usize),
+        kernel: &Kernel<'_>,
     ) {
         let said = CallHead { at, parameter: 0, counts: [&[]; 2] };
         // SAFETY: passed on.
-        unsafe { self.move_blocks::<K>(&said, (sig, kernel), from, to) }
+        unsafe { self.move_blocks::<K>(&said, (sig, *kernel), from, to) }
     }
 
     /// Carries out a call of blocks of lengths that all ranks know.

@@ -90,13 +90,13 @@ impl Loops {
 impl<'a> Kernel<'a> {
     /// For elements that are only moved.
     #[inline(always)]
-    pub(crate) fn mover<T: Element>() -> Self {
+    pub(crate) const fn mover<T: Element>() -> Self {
         Kernel::moving(const { &Loops::none(size_of::<T>(), align_of::<T>()) })
     }
 
     /// For elements that are only moved, of which only size and alignment are known.
     #[inline(always)]
-    pub(crate) fn moving(loops: &'a Loops) -> Self {
+    pub(crate) const fn moving(loops: &'a Loops) -> Self {
         Kernel { loops, op: std::ptr::null(), _op: PhantomData }
     }
 
