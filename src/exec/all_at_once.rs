@@ -4,16 +4,119 @@
 //! An all-reduce combines in the order of `eager.rs`, so that which of the two is taken cannot be
 //! seen in the bits: ranks are first folded in pairs until a power of two remains, then neighbours
 //! are joined, then pairs of neighbours .. A reduce-scatter combines in that order, too.
+//!
+//! [`Executed`] tells calls on slices, known to the compiler, from those on memory.
 
-use super::Workspace;
-use super::call::{Buffers, Call, Partition, RawBuffers, Slices};
+use super::call::{Buffers, Call, RawBuffers, Slices};
 use super::kernel::{Kernel, OperandTree};
+use super::{Workspace, alone, eager};
 use crate::element::Element;
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::op::{Operator, is_disturbed};
 use crate::schedule::Operation;
 use crate::shared::{Guard, Port, StartedCall, Stop, copy_few};
+
+/// A call as the executors take it: of a few bytes, on slices; or on memory.
+pub(crate) trait Executed<'a>: Sized {
+    /// The call without its data.
+    fn facts(&self) -> Call<'a>;
+
+    /// The call on memory, as all long ones are.
+    fn on_memory(&self) -> &Call<'a, RawBuffers<'a>>;
+
+    fn run_alone(self, port: &mut Port, begun: StartedCall);
+
+    fn run_at_the_gates<R>(
+        self,
+        port: &mut Port,
+        work: &mut Workspace,
+        begun: StartedCall,
+        between: impl FnOnce() -> R,
+    ) -> Result<R, Stop>;
+
+    fn run_eagerly(
+        self,
+        port: &mut Port,
+        work: &mut Workspace,
+        begun: StartedCall,
+    ) -> Result<(), Stop>;
+}
+
+impl<'a, T: Element, O: Operator<T>> Executed<'a> for Call<'a, Slices<'a, T, O>> {
+    #[inline(always)]
+    fn facts(&self) -> Call<'a> {
+        self.bare()
+    }
+
+    fn on_memory(&self) -> &Call<'a, RawBuffers<'a>> {
+        unreachable!("a call on slices has a short route")
+    }
+
+    #[inline(always)]
+    fn run_alone(self, port: &mut Port, begun: StartedCall) {
+        alone::run_on_slices(port, begun, self);
+    }
+
+    #[inline(always)]
+    fn run_at_the_gates<R>(
+        self,
+        port: &mut Port,
+        _: &mut Workspace,
+        begun: StartedCall,
+        between: impl FnOnce() -> R,
+    ) -> Result<R, Stop> {
+        run(port, begun, self, between)
+    }
+
+    #[inline(always)]
+    fn run_eagerly(
+        self,
+        port: &mut Port,
+        _: &mut Workspace,
+        begun: StartedCall,
+    ) -> Result<(), Stop> {
+        eager::run(port, begun, self)
+    }
+}
+
+impl<'a> Executed<'a> for &Call<'a, RawBuffers<'a>> {
+    #[inline(always)]
+    fn facts(&self) -> Call<'a> {
+        self.bare()
+    }
+
+    #[inline(always)]
+    fn on_memory(&self) -> &Call<'a, RawBuffers<'a>> {
+        self
+    }
+
+    #[inline(always)]
+    fn run_alone(self, port: &mut Port, begun: StartedCall) {
+        alone::run(port, begun, self);
+    }
+
+    #[inline(always)]
+    fn run_at_the_gates<R>(
+        self,
+        port: &mut Port,
+        work: &mut Workspace,
+        begun: StartedCall,
+        between: impl FnOnce() -> R,
+    ) -> Result<R, Stop> {
+        run_on_memory(port, work, begun, self, between)
+    }
+
+    #[inline(always)]
+    fn run_eagerly(
+        self,
+        port: &mut Port,
+        work: &mut Workspace,
+        begun: StartedCall,
+    ) -> Result<(), Stop> {
+        eager::run_among(port, work, begun, self)
+    }
+}
 
 /// A barrier, or an all-reduce of two ranks at most. `between` runs when the rank's data are shown,
 /// before it looks at anybody.
@@ -235,7 +338,8 @@ fn exchange<R>(
         _ => (p, rank),
     };
     let guard = Guard::new(port);
-    let len = blocks * cut.len_of(rank);
+    let n = call.own_len(rank);
+    let len = blocks * n;
     guard.port.show_all(
         len,
         size,
@@ -247,23 +351,24 @@ fn exchange<R>(
     );
     guard.port.log_call(begun);
     let result = between();
-    let shown = ShownPayload { cut, blocks, taken, size };
-    let mine = output.wrapping_add(cut.total(rank) * size);
-    let own = input.wrapping_add(taken * cut.len_of(rank) * size);
+    let shown = ShownPayload { blocks, taken, size };
+    let own = input.wrapping_add(taken * n * size);
+    let place = |begin: usize| output.wrapping_add(begin * size);
+    let mine = place(cut.total(rank));
     if !std::ptr::eq(own, mine) {
         // SAFETY: the call's, of which input and output do not overlap elsewhere.
-        unsafe { copy_few(mine, own, cut.len_of(rank) * size) };
+        unsafe { copy_few(mine, own, n * size) };
     }
     if p == 2 {
-        let its = output.wrapping_add(cut.total(1 - rank) * size);
-        shown.get(guard.port, 1 - rank, its)?;
+        let (begin, len) = cut.of_two(1 - rank);
+        shown.get(guard.port, 1 - rank, place(begin), len)?;
     } else {
-        let mut to = output;
+        let mut begin = 0;
         for peer in 0..p {
             if peer != rank {
-                shown.get(guard.port, peer, to)?;
+                shown.get(guard.port, peer, place(begin), cut.len_of(peer))?;
             }
-            to = to.wrapping_add(cut.len_of(peer) * size);
+            begin += cut.len_of(peer);
         }
         guard.port.looked_at_all();
     }
@@ -271,21 +376,20 @@ fn exchange<R>(
     Ok(result)
 }
 
-/// The blocks that each rank shows in an [`exchange`]: so many, of which one is taken.
+/// The blocks that each rank shows in an [`exchange`]: so many, of which one is taken, of elements
+/// of so many bytes.
 #[derive(Clone, Copy)]
-struct ShownPayload<'a> {
-    cut: Partition<'a>,
+struct ShownPayload {
     blocks: usize,
     taken: usize,
     size: usize,
 }
 
-impl ShownPayload<'_> {
-    /// Copies the block that is taken from `peer` to `to`.
+impl ShownPayload {
+    /// Copies the block that is taken from `peer`, of `n` elements, to `to`.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn get(self, port: &mut Port, peer: usize, to: *mut u8) -> Result<(), Stop> {
-        let ShownPayload { cut, blocks, taken, size } = self;
-        let (n, bytes) = (cut.len_of(peer), cut.len_of(peer) * size);
+    fn get(self, port: &mut Port, peer: usize, to: *mut u8, n: usize) -> Result<(), Stop> {
+        let ShownPayload { blocks, taken, size } = self;
         port.look(
             peer,
             blocks * n,
@@ -294,7 +398,7 @@ impl ShownPayload<'_> {
             |body| {
                 // SAFETY: the peer shows as many elements of the same type as we expect
                 // (fingerprint and length agree) until we show something again.
-                unsafe { copy_few(to, body.wrapping_add(taken * bytes), bytes) }
+                unsafe { copy_few(to, body.wrapping_add(taken * n * size), n * size) }
             },
         )
     }

@@ -55,6 +55,16 @@ impl<'a> Partition<'a> {
         start..start.wrapping_add(self.len_of(rank))
     }
 
+    /// Of two ranks' blocks, where that of `rank` begins, and its length.
+    #[inline(always)]
+    pub(super) fn of_two(self, rank: usize) -> (usize, usize) {
+        match (self, rank) {
+            (Partition::Varied(&[first, _]), 0) => (0, first),
+            (Partition::Varied(&[first, second]), _) => (first, second),
+            _ => (self.total(rank), self.len_of(rank)),
+        }
+    }
+
     /// Elements of the first `p` blocks.
     #[inline(always)]
     pub(super) fn total(self, p: usize) -> usize {
@@ -131,6 +141,8 @@ struct CallShape<'a> {
     cut: Partition<'a>,
     /// Elements of the vector or of a block; of blocks of different lengths, of the longest.
     unit: usize,
+    /// Elements of the block that this rank gives, if that is known where the call is made.
+    own: Option<usize>,
     /// The length that goes into the fingerprint, in elements.
     len: usize,
     /// The digest of counts that all ranks know, if they go by their number.
@@ -272,6 +284,7 @@ impl<'a> Call<'a> {
             shift: 0,
             cut,
             unit,
+            own: None,
             len,
             digest: Digest::NONE,
             commutative: true,
@@ -375,6 +388,20 @@ impl<'a, D> Call<'a, D> {
     pub(crate) fn root(mut self, root: usize) -> Self {
         self.facts.root = root;
         self
+    }
+
+    /// Of blocks of different lengths, of which this rank gives so many elements: what the compiler
+    /// knows of a slice.
+    #[inline(always)]
+    pub(crate) fn giving(mut self, own: usize) -> Self {
+        self.facts.own = Some(own);
+        self
+    }
+
+    /// Elements of the block of this rank, `rank`.
+    #[inline(always)]
+    pub(super) fn own_len(&self, rank: usize) -> usize {
+        self.facts.own.unwrap_or_else(|| self.facts.cut.len_of(rank))
     }
 
     /// By so many ranks, less than there are.

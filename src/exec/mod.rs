@@ -22,7 +22,6 @@ mod alone;
 pub(crate) mod board;
 mod call;
 mod eager;
-mod executed;
 mod join_list;
 mod kernel;
 pub(crate) mod plan;
@@ -31,8 +30,8 @@ pub(crate) mod uneven;
 pub use call::Partition;
 pub use plan::{Hazard, check_hazards};
 
+pub(crate) use all_at_once::Executed;
 pub(crate) use call::{Buffers, Call, RawBuffers, Slices};
-pub(crate) use executed::Executed;
 pub(crate) use kernel::{ForeignOperator, Kernel, Scratch, copy};
 
 use crate::shared::Span;

@@ -4,7 +4,6 @@ use super::CheckedCalls;
 use super::head::CallHead;
 use super::kinds::{self, CallCut, CallKind, CallWay};
 use super::runs::{LayerCall, Runs};
-use crate::comm::arguments::CallAt;
 use crate::comm::requests::{Form, Gives, Kept, Lent};
 use crate::comm::{Choice, Comm, OpenRequest, Requests};
 use crate::element::Element;
@@ -280,17 +279,12 @@ impl<'a, T: Element, I: Given<'a, T>> sealed::CallData<'a> for MovedInto<'a, T, 
         let (from, to) = (self.from.given(), self.to);
         match (K::OPERATION, K::CUT) {
             (Operation::AllGather, _) | (Operation::AllToAll, CallCut::Equal) => {
-                let kernel = const { &Kernel::mover::<T>() };
-                let (sent, received) = (from.len(), to.len());
+                let (kernel, sent, received) = (Kernel::mover::<T>(), from.len(), to.len());
                 let (from, to) = (from.as_ptr().cast(), to.as_mut_ptr().cast());
                 // SAFETY: slices of the signature's type. A word from everybody takes a third more
                 // instructions if the size is not known (`tools/instructions all-gather-8`).
                 unsafe {
-                    if K::OPERATION == Operation::AllGather {
-                        comm.move_blocks::<K>(said, (sig, *kernel), (from, sent), (to, received));
-                    } else {
-                        comm.move_any_blocks::<K>((sig, at), (from, sent), (to, received), kernel);
-                    }
+                    comm.move_blocks::<K>(said, (sig, kernel), (from, sent), (to, received));
                 }
             }
             (_, CallCut::Pairs) => comm.exchange_varied((sig, at), (from, send), (to, recv)),
@@ -338,30 +332,13 @@ impl Comm {
                 let (counts, call) = (said.counts[0], (sig, said.at));
                 let facts = self.check_common_counts(counts, sent, kernel.size(), call);
                 let Some(facts) = facts else { return };
-                self.checked_varied::<K>(said, sig, facts, lengths)
+                self.checked_varied::<K>(said, sig, facts, lengths).map(|call| call.giving(sent))
             }
             _ => self.checked::<K>(said, sig, lengths),
         };
         let Some(call) = call else { return };
         // SAFETY: the lengths are those of the operation's blocks.
         self.carry_out_moving(unsafe { call.on_memory(kernel, from, to) });
-    }
-
-    /// [`move_blocks`](Comm::move_blocks) of one length, compiled once for all types.
-    ///
-    /// # Safety
-    /// As there.
-    #[inline(never)]
-    unsafe fn move_any_blocks<K: CallKind>(
-        &mut self,
-        (sig, at): CallAt,
-        from: (*const u8, usize),
-        to: (*mut u8, usize),
-        kernel: &Kernel<'_>,
-    ) {
-        let said = CallHead { at, parameter: 0, counts: [&[]; 2] };
-        // SAFETY: passed on.
-        unsafe { self.move_blocks::<K>(&said, (sig, *kernel), from, to) }
     }
 
     /// Carries out a call of blocks of lengths that all ranks know.

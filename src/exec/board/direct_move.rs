@@ -39,8 +39,7 @@ pub(super) unsafe fn broadcast_part(work: &Work<'_>, all: &[*mut u8], root: usiz
 /// See [`ShareOf`](super::ShareOf).
 pub(in crate::exec) unsafe fn all_gather(task: &AccessTask<'_>, all: &[*mut u8]) {
     let (work, cut, output) = (&task.work, task.call.cut(), task.call.memory().output);
-    // Each begins with its own.
-    for peer in (work.rank..work.p).chain(0..work.rank) {
+    if let Some(peer) = task.peer {
         let to = work.at(output, cut.block(peer).start);
         // (The own block may be there.)
         if !std::ptr::eq(all[peer], to) {
@@ -62,7 +61,7 @@ pub(in crate::exec) unsafe fn all_to_all(task: &AccessTask<'_>, all: &[*mut u8])
         Partition::Pairs { recv, .. } => Partition::Varied(recv),
         _ => cut,
     };
-    for peer in (rank..p).chain(0..rank) {
+    if let Some(peer) = task.peer {
         // SAFETY: the peer shows its `p` counts, which sum to its input's length, and of which ours
         // has the expected length; the rest as in `all_gather`.
         unsafe {

@@ -55,7 +55,8 @@ fn share(len: usize, rank: usize, p: usize, line: u32) -> Range<usize> {
     (part.start << line).min(len)..(part.end << line).min(len)
 }
 
-/// A call by direct access: show, look at all, do this rank's share, wait for all.
+/// A call by direct access: show, look at all, do this rank's share, wait for all. What moves from
+/// all to all is copied from each rank as that one has shown its own.
 /// `between` runs when the rank's memory is shown, before it looks at anybody.
 pub(crate) fn run<R>(
     port: &mut Port,
@@ -74,7 +75,8 @@ pub(crate) fn run<R>(
         _ => work.scratch.reserve(scratch_bytes(kernel), kernel.align()),
     };
     let stream = !in_place && touched(call, p) >= work.stream_from;
-    let task = AccessTask { call, work: Work { kernel, rank, p, scratch, stream } };
+    let work_here = Work { kernel, rank, p, scratch, stream };
+    let mut task = AccessTask { call, work: work_here, peer: None };
     // The operator is user code.
     let guard = match operation.combines() {
         true => Guard::around_user_code(port),
@@ -88,9 +90,11 @@ pub(crate) fn run<R>(
         }
         _ => {
             let result = task.meet(guard.port, begun, &mut work.addresses, between)?;
-            // SAFETY: the share of the call's operation; these are everybody's, and are kept until
-            // all have finished.
-            unsafe { (call.code().share)(&task, &work.addresses) };
+            if task.peer.is_none() {
+                // SAFETY: the share of the call's operation; these are everybody's, and are kept
+                // until all have finished.
+                unsafe { (call.code().share)(&task, &work.addresses) };
+            }
             guard.port.finish();
             guard.port.close()?;
             result
@@ -104,10 +108,12 @@ pub(crate) fn run<R>(
 pub(super) struct AccessTask<'a> {
     call: &'a Call<'a, RawBuffers<'a>>,
     work: Work<'a>,
+    /// The rank whose block comes now, of what moves from all to all.
+    peer: Option<usize>,
 }
 
 /// A rank's share of an operation: gets the addresses that all ranks show, the first ones in rank
-/// order, then the second ones; of an operation in which the root alone shows its memory, the
+/// order, then the second ones (from all to all, those of one rank are there); of an operation in which the root alone shows its memory, the
 /// address of this rank's block there.
 ///
 /// # Safety
@@ -143,9 +149,10 @@ impl AccessTask<'_> {
         }
     }
 
-    /// Shows this rank's memory, and collects everybody's addresses in `all`.
+    /// Shows this rank's memory, and collects everybody's addresses in `all`; from all to all, copies
+    /// each rank's block.
     fn meet<R>(
-        &self,
+        &mut self,
         port: &mut Port,
         begun: StartedCall,
         all: &mut Vec<*mut u8>,
@@ -157,23 +164,34 @@ impl AccessTask<'_> {
         let result = between();
         all.resize(2 * p, a);
         (all[rank], all[p + rank]) = (a, b);
-        // Each begins with its successor, so that not all look at one board.
-        for peer in (rank + 1..p).chain(0..rank) {
-            let shown = port.notice(peer, self.expects(peer))?;
-            (all[peer], all[p + peer]) = (shown.a, shown.b);
-        }
-        port.noticed_all();
-        if let Partition::Pairs { recv, .. } = self.call.cut() {
-            for (peer, &expected) in recv.iter().enumerate() {
-                // SAFETY: the peer is in the same call (fingerprint), shows its counts, and keeps
-                // them until all have finished.
-                let sent = unsafe { self.call.cut().of_peer(all[p + peer], p) }.len_of(rank);
-                if sent != expected {
-                    return Err(port.unequal(peer, expected, sent));
-                }
+        // Each begins with its own, then its successor's: so not all look at one board.
+        for peer in (rank..p).chain(0..rank) {
+            if peer != rank {
+                let shown = port.notice(peer, self.expects(peer))?;
+                (all[peer], all[p + peer]) = (shown.a, shown.b);
+            }
+            if let Operation::AllGather | Operation::AllToAll = self.call.operation() {
+                self.peer = Some(peer);
+                self.compare(port, peer, all[p + peer])?;
+                // SAFETY: the share of the call's operation; these are the peer's, and are kept
+                // until all have finished.
+                unsafe { (self.call.code().share)(self, all) };
             }
         }
+        port.noticed_all();
         Ok(result)
+    }
+
+    /// Looks whether `peer`, which shows its counts at `at`, sends what this rank expects.
+    fn compare(&self, port: &Port, peer: usize, at: *mut u8) -> Result<(), Stop> {
+        let Partition::Pairs { recv, .. } = self.call.cut() else { return Ok(()) };
+        // SAFETY: the peer is in the same call (fingerprint), shows its counts, and keeps them
+        // until all have finished.
+        let sent = unsafe { self.call.cut().of_peer(at, self.work.p) }.len_of(self.work.rank);
+        match sent == recv[peer] {
+            true => Ok(()),
+            false => Err(port.unequal(peer, recv[peer], sent)),
+        }
     }
 
     /// An operation in which the root alone shows a buffer: it has a block for every rank, and each
