@@ -50,7 +50,7 @@ macro_rules! worlds {
             use loom::thread;
             use std::panic::Location;
             use crate::sync::{AtomicU64, Ordering};
-            use $($shared)::+::{Background, CallParams, Carried, CommState, Port, RankCards};
+            use $($shared)::+::{Background, CallParams, OpenCalls, CommState, Port, RankCards};
             use $($shared)::+::{EVERY_RUN, Signature, StartedProgress, Stop, TeamState, Thread};
             use $($shared)::+::run_pass;
 

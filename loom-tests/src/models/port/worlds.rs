@@ -137,7 +137,7 @@ struct Answer<'a> {
 }
 
 impl Background for Answer<'_> {
-    fn carry_on(&self) -> Carried {
+    fn carry_on(&self) -> OpenCalls {
         self.looks.set(self.looks.get() + 1);
         // A third rank asks some time, at no cost of executions.
         if self.asker == 2 && self.looks.get() == 3 {
@@ -146,9 +146,9 @@ impl Background for Answer<'_> {
         // Release and Acquire, here and below: what was written before is seen.
         if self.asked.load(Ordering::Acquire) == 1 {
             self.answered.store(1, Ordering::Release);
-            return Carried::default();
+            return OpenCalls::default();
         }
-        Carried { open: 1, owing: 1 }
+        OpenCalls { open: 1, owing: 1 }
     }
 
     fn awaits(&self, add: &mut dyn FnMut(&TeamState, usize)) {
