@@ -172,9 +172,9 @@ class System:
         self.moves.append(claim)
         return claim
 
-    def mistake(self, name, sizes=None, **steps):
+    def mistake(self, called, /, sizes=None, **steps):
         """Other steps, or other sizes, of which the axioms do not hold."""
-        self.broken[name] = (sizes or {}, steps)
+        self.broken[called] = (sizes or {}, steps)
 
     # Sorts and states.
 
@@ -263,7 +263,7 @@ class System:
         self.axioms = [] if sizes else self.axioms
         try:
             failed = self.prove(2_000, first=True)[1]
-            walks = (self.walk(seed, 100, False) for seed in range(3_000))
+            walks = (self.walk(seed, 100, False) for seed in range(2_000))
             return failed, next(((len(taken), wrong) for taken, wrong in walks if wrong), None)
         finally:
             self.sizes, self.steps, self.axioms = kept
@@ -275,14 +275,10 @@ class System:
         steps taken, and what was found to be wrong first."""
         luck, state, taken = random.Random(seed), self.first(True), []
         for _ in range(length):
-            tries, now = [], luck.random() < 0.03
-            for name, step in self.steps.items():
-                if name in self.rare and not now:
-                    continue
-                ranges = [self.range_of(arg) for arg in self.args_of(step)]
-                tries += [(name, at) for at in itertools.product(*ranges)]
-            luck.shuffle(tries)
-            for name, at in tries:
+            often = [name for name in self.steps if name not in self.rare]
+            seldom = [name for name in self.steps if name in self.rare]
+            chosen = [seldom, often] if luck.random() < 0.1 else [often, seldom]
+            for name, at in (it for names in chosen for it in self.tries(luck, names)):
                 after = state.copy()
                 try:
                     self.steps[name](after, *at)
@@ -299,3 +295,9 @@ class System:
             if wrong:
                 return taken, wrong[0]
         return taken, None
+
+    def tries(self, luck, names):
+        ranges = {name: map(self.range_of, self.args_of(self.steps[name])) for name in names}
+        tries = [(name, at) for name in names for at in itertools.product(*ranges[name])]
+        luck.shuffle(tries)
+        return tries
