@@ -1,183 +1,122 @@
 """The board: ranks lend each other memory by notices, and end a call together
 (`src/mailbox/README.md`, "Boards"; `src/shared/README.md`, "Quiesce").
 
-For any number of ranks and calls. In a call any ranks show a notice, and any others use the memory
-that it names: all of them, one root, or none. A rank may fail in any wait and between accesses; then
-it ends the run, leaves, and quiesces.
+For any number of ranks and of calls. In a call any ranks show a notice, and any others use the memory
+that it names: all of them, of one root, or none. A rank may fail in any wait and between accesses;
+then it ends the run, leaves, and quiesces.
 
-Shown: a notice is read whole, by ranks in its call; and memory is used while it is lent only: until
-its owner returns from the call, or unwinds.
+Shown: a notice is read whole, by ranks in its call; and memory is used while it is lent only, until its
+owner returns from the call, or unwinds.
 """
+from systems import System, both, either, implies, no, one_of
 
-from systems import System, both, choose, either, implies, no
-
-board = System("board", r="rank", q="rank")
-board.sizes = {"rank": 3}
-
+system = System({"rank": 3}, r="rank", q="rank")
 # Between calls; in a call; writes its notice; has finished; has given up; has left, and waits for
-# those who have its memory; is gone.
+# those who may have its memory; is gone.
 OUT, IN, WRITING, FINISHED, STOPPED, QUIESCING, GONE = range(7)
 TORN = -1
 
-board.field("at", "r", OUT)
-board.field("call", "r")  # `Port::calls`
-board.field("lends", "r", False)  # `Port::open`
-board.field("entered", "r")
-board.field("finished", "r")
-board.field("left", "r", False)
-board.field("holds", "r")  # Of which call the notice is.
-board.field("uses", "rq", False)  # A rank the memory of another.
-board.field("is_done", "rq", False)  # As a rank that waits has seen.
+system.has("r", at=OUT, call=0, lends=False)  # `Port::calls`, `Port::open`
+system.has("r", entered=0, finished=0, left=False, holds=0)  # Words; of which call the notice is.
+system.has("rq", uses=False, is_done=False)  # A rank a peer's memory; has seen that a peer is done.
 
-COLLECTIVE, BOARD = "src/shared/port/collective.rs", "src/mailbox/board.rs"
-WAITING, STATE = "src/shared/port/waiting.rs", "src/shared/comm_state.rs"
-
-
-@board.step(("src/shared/port/mod.rs", "begin_call", ""))
+@system.step("shared/port/mod begin -")
 def begin(s, r):
     s.need(s.at[r] == OUT)
-    s.at[r] = IN
-    s.call[r] = s.call[r] + 1
+    s.at[r], s.call[r] = IN, s.call[r] + 1
 
-
-@board.step((COLLECTIVE, "put_up", ""))
+@system.step("shared/port/collective put_up -")
 def put_up(s, r):
     s.need(s.at[r] == IN, no(s.lends[r]))
-    s.at[r] = WRITING
-    s.lends[r] = True
-    s.holds[r] = TORN
+    s.at[r], s.lends[r], s.holds[r] = WRITING, True, TORN
 
-
-@board.step((BOARD, "show", ""))
+@system.step("mailbox/board show -")
 def show(s, r):
     s.need(s.at[r] == WRITING)
-    s.at[r] = IN
-    s.holds[r] = s.call[r]
-    s.entered[r] = s.call[r]
+    s.at[r], s.holds[r], s.entered[r] = IN, s.call[r], s.call[r]
 
-
-@board.step((BOARD, "look", ""), (BOARD, "notice", ""), (COLLECTIVE, "await_notice", ""))
+@system.step("mailbox/board look -", "mailbox/board notice -", "shared/port/collective await_notice -")
 def look(s, r, q):
     s.need(s.at[r] == IN, r != q, s.entered[q] == s.call[r])
     s.uses[r, q] = True
 
-
-@board.step((BOARD, "finish", ""), (COLLECTIVE, "finish", ""), (COLLECTIVE, "finish_for", ""))
+@system.step("mailbox/board finish -", "shared/port/collective finish -",
+             "shared/port/collective finish_for -")
 def finish(s, r):
     s.need(s.at[r] == IN)
-    s.at[r] = FINISHED
-    s.uses[r, :] = False
-    s.finished[r] = s.call[r]
+    s.at[r], s.uses[r, :], s.finished[r] = FINISHED, False, s.call[r]
 
-
-@board.step((BOARD, "has_finished", ""))
+@system.step("mailbox/board has_finished -")
 def has_finished(s, r, q):
     s.need(s.at[r] == FINISHED, s.finished[q] >= s.call[r])
     s.is_done[r, q] = True
 
-
-@board.step((COLLECTIVE, "await_finished", ""), (COLLECTIVE, "close", ""))
+@system.step("shared/port/collective await_finished -", "shared/port/collective close -")
 def close(s, r):
     s.need(s.at[r] == FINISHED)
     s.need(either(no(s.lends[r]), s.every(lambda q: either(q == r, s.is_done[r, q]))))
-    s.at[r] = OUT
-    s.lends[r] = False
-    s.is_done[r, :] = False
+    s.at[r], s.lends[r], s.is_done[r, :] = OUT, False, False
 
-
-@board.step(("src/shared/team_state.rs", "poison", ""))
+@system.step("shared/team_state poison -")
 def poison(s, r):
-    s.need(either(s.at[r] == OUT, s.at[r] == IN, s.at[r] == FINISHED))
-    s.at[r] = STOPPED
-    s.uses[r, :] = False
-    s.is_done[r, :] = False
+    s.need(one_of(s.at[r], OUT, IN, FINISHED))
+    s.at[r], s.uses[r, :], s.is_done[r, :] = STOPPED, False, False
 
-
-@board.step((STATE, "leave", ""), (WAITING, "quiesce", ""))
+@system.step("shared/comm_state leave -", "shared/port/waiting quiesce -")
 def leave(s, r):
     s.need(s.at[r] == STOPPED)
-    s.at[r] = QUIESCING
-    s.left[r] = True
+    s.at[r], s.left[r] = QUIESCING, True
 
-
-@board.step((STATE, "is_gone", ""))
+@system.step("shared/comm_state is_gone -")
 def is_gone(s, r, q):
-    s.need(s.at[r] == QUIESCING)
-    s.need(either(s.left[q], no(s.lends[r]), s.finished[q] >= s.call[r]))
+    s.need(s.at[r] == QUIESCING, either(s.left[q], no(s.lends[r]), s.finished[q] >= s.call[r]))
     s.is_done[r, q] = True
 
-
-@board.step((WAITING, "wait_to_the_end", ""))
-def quiesced(s, r):
+@system.step("shared/port/waiting wait_to_the_end -")
+def unwind(s, r):
     s.need(s.at[r] == QUIESCING, s.every(lambda q: either(q == r, s.is_done[r, q])))
-    s.at[r] = GONE
-    s.lends[r] = False
+    s.at[r], s.lends[r] = GONE, False
 
-
-@board.step(("src/shared/team_state.rs", "leave", ""))
-def returns(s, r):
-    """The closure ends in good order."""
+@system.step("shared/team_state leave -")
+def end(s, r):
+    """The closure returns in good order."""
     s.need(s.at[r] == OUT)
-    s.at[r] = GONE
-    s.left[r] = True
+    s.at[r], s.left[r] = GONE, True
 
+system.safe("who uses memory has a whole notice of its call, and the owner lends it", lambda s, r, q: (
+    implies(s.uses[r, q], both(s.lends[q], s.holds[q] == s.call[r], s.call[q] == s.call[r]))))
+system.safe("who is between calls, or gone, lends nothing", lambda s, r: implies(
+    one_of(s.at[r], OUT, GONE), no(s.lends[r])))
 
-@board.safe
-def memory_is_lent(s):
-    """who uses memory has read a whole notice of its call, and the owner lends it"""
-    return s.every(lambda r, q: implies(s.uses[r, q], both(
-        s.lends[q], s.holds[q] == s.call[r], s.call[q] == s.call[r])))
-
-
-@board.safe
-def nobody_lends_on(s):
-    """who is between calls, or gone, lends nothing"""
-    return s.every(lambda r: implies(either(s.at[r] == OUT, s.at[r] == GONE), no(s.lends[r])))
-
-
-def invariant(s):
-    return {
-        "stages": s.every(lambda r: both(
-            s.at[r] >= OUT, s.at[r] <= GONE,
-            s.left[r] == either(s.at[r] == QUIESCING, s.at[r] == GONE),
-            implies(either(s.at[r] == OUT, s.at[r] == GONE), no(s.lends[r])),
-            implies(both(s.at[r] == IN, no(s.lends[r])), s.entered[r] < s.call[r]),
-            implies(s.at[r] == WRITING, both(s.lends[r], s.entered[r] < s.call[r])))),
-        "counts": s.every(lambda r: both(
-            0 <= s.entered[r], s.entered[r] <= s.call[r],
-            0 <= s.finished[r], s.finished[r] <= s.call[r],
-            implies(either(s.at[r] == IN, s.at[r] == WRITING), s.finished[r] < s.call[r]))),
-        "notices": s.every(lambda r: either(
-            s.at[r] == WRITING, both(s.holds[r] == s.entered[r],
-                                     implies(s.lends[r], s.entered[r] == s.call[r])))),
-        "use": s.every(lambda r, q: implies(s.uses[r, q], both(
-            either(s.at[r] == IN, s.at[r] == WRITING), r != q, s.lends[q], s.entered[q] == s.call[r], s.call[q] == s.call[r],
-            s.at[q] != WRITING))),
-        "what is not lent is finished": s.every(lambda r, q: implies(
-            either(no(s.lends[q]), s.at[q] == WRITING),
-            either(r == q, s.left[r], s.finished[r] >= s.entered[q]))),
-        "seen": s.every(lambda r, q: implies(s.is_done[r, q], both(
-            either(s.at[r] == FINISHED, s.at[r] == QUIESCING, s.at[r] == GONE),
-            either(both(s.at[r] != FINISHED, s.left[q]),
-                   both(s.at[r] != FINISHED, no(s.lends[r])), s.finished[q] >= s.call[r])))),
-    }
-
-
-board.invariant = invariant
-board.rare = {"poison", "returns"}
-
+system.keeps("stages", lambda s, r: both(
+    s.at[r] >= OUT, s.at[r] <= GONE, s.left[r] == one_of(s.at[r], QUIESCING, GONE),
+    implies(one_of(s.at[r], OUT, GONE), no(s.lends[r])),
+    implies(both(s.at[r] == IN, no(s.lends[r])), s.entered[r] < s.call[r]),
+    implies(s.at[r] == WRITING, both(s.lends[r], s.entered[r] < s.call[r]))))
+system.keeps("counts", lambda s, r: both(
+    0 <= s.entered[r], s.entered[r] <= s.call[r], 0 <= s.finished[r], s.finished[r] <= s.call[r],
+    implies(one_of(s.at[r], IN, WRITING), s.finished[r] < s.call[r])))
+system.keeps("notices", lambda s, r: either(s.at[r] == WRITING, both(
+    s.holds[r] == s.entered[r], implies(s.lends[r], s.entered[r] == s.call[r]))))
+system.keeps("use", lambda s, r, q: implies(s.uses[r, q], both(
+    one_of(s.at[r], IN, WRITING), r != q, s.lends[q], s.at[q] != WRITING,
+    s.entered[q] == s.call[r], s.call[q] == s.call[r])))
+system.keeps("of what is not lent all are done", lambda s, r, q: implies(
+    either(no(s.lends[q]), s.at[q] == WRITING),
+    either(r == q, s.left[r], s.finished[r] >= s.entered[q])))
+system.keeps("who is seen to be done is", lambda s, r, q: implies(s.is_done[r, q], both(
+    one_of(s.at[r], FINISHED, QUIESCING, GONE), either(
+        s.finished[q] >= s.call[r],
+        both(s.at[r] != FINISHED, either(s.left[q], no(s.lends[r])))))))
 
 def close_at_once(s, r):
     s.need(s.at[r] == FINISHED)
-    s.at[r] = OUT
-    s.lends[r] = False
+    s.at[r], s.lends[r] = OUT, False
 
-
-def quiesced_at_once(s, r):
+def unwind_at_once(s, r):
     s.need(s.at[r] == QUIESCING)
-    s.at[r] = GONE
-    s.lends[r] = False
+    s.at[r], s.lends[r] = GONE, False
 
-
-board.mistake("nobody waits for the readers", close=close_at_once)
-board.mistake("a failed rank does not quiesce", quiesced=quiesced_at_once)
+system.rare = {"poison", "end"}
+system.mistake("nobody waits for the readers", close=close_at_once)
+system.mistake("a failed rank does not quiesce", unwind=unwind_at_once)

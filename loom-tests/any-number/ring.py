@@ -1,158 +1,102 @@
 """The ring of messages from one rank to another: tagged ones, and those of C and MPI
 (`src/shared/message_ring.rs`).
 
-For any number of messages, slots, and rooms, which are no more than slots. Takers are any ranks, one
-at a time: each holds the lock of the receiver's queue. Of slots and rooms this is used: those of
-numbers fewer than all of them apart differ. Numbers have 64 bits and do not wrap.
+For any number of messages, of slots, and of rooms, which are no more than slots. Takers are any ranks,
+one at a time: each holds the lock of the receiver's queue. Of slots and rooms this is used: those of
+numbers less apart than all of them differ. Numbers have 64 bits and do not wrap.
 
-Shown: a message is read whole, in its order, whether it lies in its slot (or in memory of the
-slot's own, which is used alike) or in a room; nobody writes there meanwhile. A message that is to
-stay is found again.
+Shown: a message is read whole, in its order, in its slot (memory of the slot's own is used alike) or
+in its room; nobody writes there meanwhile. A message that is to stay is found again.
 """
-
 from systems import System, both, choose, either, implies, no
 import z3
 
-ring = System("ring", k="slot", m="room", n=lambda _: range(1, 30))
-ring.sizes = {"slot": 4, "room": 2}
-
+system = System({"slot": 4, "room": 2}, k="slot", m="room", n=range(1, 30))
 TORN = -1
 
-ring.field("sent")  # By the sender: `SenderSide::sent`,
-ring.field("known")  # and how many of those it knows to be taken.
-ring.field("taken")  # The word.
-ring.field("writes", "", False)
-ring.field("to_room", "", False)
-ring.field("reads")  # The message that is being read, or 0.
-ring.field("number", "k")
-ring.field("holds", "k")  # Of which message the content is;
-ring.field("is_long", "k", False)  # and whether the data is in a room,
-ring.field("room", "m")  # of which message those are.
+system.has("", sent=0, known=0)  # As `SenderSide`: of those sent the sender knows some to be taken.
+system.has("", taken=0, reads=0)  # The word; and the message that is being read, or 0.
+system.has("", writes=False, to_room=False)
+system.has("k", number=0, holds=0, is_long=False)  # A slot's word, its message, whether in a room.
+system.has("m", room=0)  # Of which message the data is.
 
-_slot = z3.Function("slot", z3.IntSort(), ring.sort_of("k"))
-_room = z3.Function("room_of", z3.IntSort(), ring.sort_of("m"))
-_slots, _rooms, _a, _b = z3.Ints("slots rooms a b")
-ring.axioms += [
-    _rooms >= 1, _slots >= _rooms,
-    z3.ForAll([_a, _b], both(
-        implies(both(0 < _a - _b, _a - _b < _slots), _slot(_a) != _slot(_b)),
-        implies(both(0 < _a - _b, _a - _b < _rooms), _room(_a) != _room(_b)))),
-]
-
+_slot = z3.Function("slot", z3.IntSort(), system.sort_of("k"))
+_room = z3.Function("room", z3.IntSort(), system.sort_of("m"))
+_slots, _rooms, _a, _b = z3.Ints("slot room a b")
+system.axioms = [1 <= _rooms, _rooms <= _slots, z3.ForAll([_a, _b], both(
+    implies(both(0 < _a - _b, _a - _b < _slots), _slot(_a) != _slot(_b)),
+    implies(both(0 < _a - _b, _a - _b < _rooms), _room(_a) != _room(_b))))]
 
 def slot(n):
-    return _slot(n) if z3.is_expr(n) else (n - 1) % ring.sizes["slot"]
-
+    return _slot(n) if z3.is_expr(n) else (n - 1) % system.sizes["slot"]
 
 def room(n):
-    return _room(n) if z3.is_expr(n) else (n - 1) % ring.sizes["room"]
+    return _room(n) if z3.is_expr(n) else (n - 1) % system.sizes["room"]
 
-
-def slots(s):
-    return _slots if s.is_unknown() else ring.sizes["slot"]
-
-
-def rooms(s):
-    return _rooms if s.is_unknown() else ring.sizes["room"]
-
-
-RING = "src/shared/message_ring.rs"
-
-
-@ring.step((RING, "finds_room", ""))
+@system.step("shared/message_ring finds_room -")
 def finds_room(s):
     s.known = s.taken
 
-
-@ring.step((RING, "push", ""), (RING, "has_room", ""), (RING, "has_slot", ""))
+@system.step("shared/message_ring push -", "shared/message_ring has_room -", "shared/message_ring has_slot -")
 def push(s):
-    s.need(no(s.writes), s.sent - s.known < slots(s))
-    s.writes, s.to_room = True, False
-    s.holds[slot(s.sent + 1)] = TORN
+    s.need(no(s.writes), s.sent - s.known < s.size("slot"))
+    s.writes, s.to_room, s.holds[slot(s.sent + 1)] = True, False, TORN
 
-
-@ring.step((RING, "push_long", ""))
+@system.step("shared/message_ring push_long -")
 def push_long(s):
-    s.need(no(s.writes), s.sent - s.known < rooms(s))
+    s.need(no(s.writes), s.sent - s.known < s.size("room"))
     s.writes, s.to_room = True, True
-    s.holds[slot(s.sent + 1)] = TORN
-    s.room[room(s.sent + 1)] = TORN
+    s.holds[slot(s.sent + 1)], s.room[room(s.sent + 1)] = TORN, TORN
 
-
-@ring.step((RING, "write_next", ""))
+@system.step("shared/message_ring write_next -")
 def write_next(s):
     s.need(s.writes)
     n = s.sent + 1
     s.sent, s.writes = n, False
-    s.number[slot(n)] = n
-    s.holds[slot(n)] = n
-    s.is_long[slot(n)] = s.to_room
+    s.number[slot(n)], s.holds[slot(n)], s.is_long[slot(n)] = n, n, s.to_room
     s.room[room(n)] = choose(s.to_room, n, s.room[room(n)])
 
-
-@ring.step((RING, "has_come", ""), (RING, "awaited", ""), (RING, "taken", ""))
+@system.step("shared/message_ring has_come -", "shared/message_ring awaited -", "shared/message_ring taken -")
 def has_come(s):
     s.need(s.reads == 0, s.number[slot(s.taken + 1)] >= s.taken + 1)
     s.reads = s.taken + 1
 
-
-@ring.step((RING, "take_if", ""), (RING, "read", ""))
-def stays(s):
+@system.step("shared/message_ring take_if -", "shared/message_ring read -")
+def stay(s):
     s.need(s.reads > 0)
     s.reads = 0
 
-
-@ring.step((RING, "pass", ""))
-def taken(s):
+@system.step("shared/message_ring pass -")
+def take(s):
     s.need(s.reads > 0)
     s.reads, s.taken = 0, s.reads
 
+system.safe("what is read is whole, in its slot and its room, which nobody writes", lambda s: implies(
+    s.reads > 0, both(s.number[slot(s.reads)] == s.reads, s.holds[slot(s.reads)] == s.reads,
+                      either(no(s.is_long[slot(s.reads)]), s.room[room(s.reads)] == s.reads))))
+system.safe("a message that was sent is found where it is looked for, and no other", lambda s: (
+    s.sent > s.taken) == (s.number[slot(s.taken + 1)] >= s.taken + 1))
 
-@ring.safe
-def what_is_read(s):
-    """what is read is the next message, in its slot and its room, which nobody writes"""
-    n = s.reads
-    return implies(n > 0, both(
-        s.number[slot(n)] == n, s.holds[slot(n)] == n,
-        either(no(s.is_long[slot(n)]), s.room[room(n)] == n)))
+def is_under_way(s, n):
+    return both(s.taken < n, n <= s.sent)
 
+system.keeps("counts", lambda s: both(
+    0 <= s.known, s.known <= s.taken, s.taken <= s.sent, s.sent - s.known <= s.size("slot"),
+    implies(s.writes, s.sent - s.known < choose(s.to_room, s.size("room"), s.size("slot"))),
+    either(s.reads == 0, both(s.reads == s.taken + 1, s.reads <= s.sent))))
+system.keeps("words", lambda s, n: implies(is_under_way(s, n), s.number[slot(n)] == n))
+system.keeps("contents", lambda s, n: implies(is_under_way(s, n), s.holds[slot(n)] == n))
+system.keeps("rooms", lambda s, n: implies(
+    both(is_under_way(s, n), s.is_long[slot(n)]), s.room[room(n)] == n))
+system.keeps("nothing is ahead", lambda s, k: s.number[k] <= s.sent)
 
-@ring.safe
-def what_comes_is_seen(s):
-    """a message that was sent is found where it is looked for, and no other"""
-    return (s.sent > s.taken) == (s.number[slot(s.taken + 1)] >= s.taken + 1)
-
-
-def invariant(s):
-    def under_way(n):
-        return both(s.taken < n, n <= s.sent)
-
-    return {
-        "counts": both(0 <= s.known, s.known <= s.taken, s.taken <= s.sent,
-                       s.sent - s.known <= slots(s)),
-        "writing": implies(s.writes, s.sent - s.known < choose(s.to_room, rooms(s), slots(s))),
-        "reading": either(s.reads == 0, both(s.reads == s.taken + 1, s.reads <= s.sent)),
-        "words": s.every(lambda n: implies(under_way(n), s.number[slot(n)] == n)),
-        "contents": s.every(lambda n: implies(under_way(n), s.holds[slot(n)] == n)),
-        "rooms": s.every(lambda n: implies(
-            both(under_way(n), s.is_long[slot(n)]), s.room[room(n)] == n)),
-        "nothing is ahead": s.every(lambda k: s.number[k] <= s.sent),
-    }
-
-
-ring.invariant = invariant
-
-
-def has_come_and_is_free(s):
+def has_come_and_free(s):
     has_come(s)
     s.taken = s.reads
 
-
 def push_long_like_a_short_one(s):
     push(s)
-    s.to_room = True
-    s.room[room(s.sent + 1)] = TORN
+    s.to_room, s.room[room(s.sent + 1)] = True, TORN
 
-
-ring.mistake("frees before it reads", has_come=has_come_and_is_free)
-ring.mistake("a room for two messages", push_long=push_long_like_a_short_one)
+system.mistake("frees before it reads", has_come=has_come_and_free)
+system.mistake("a room for two messages", push_long=push_long_like_a_short_one)
