@@ -24,59 +24,48 @@ system.has("rq", uses=False, is_done=False)  # A rank a peer's memory; has seen 
 def begin(s, r):
     s.need(s.at[r] == OUT)
     s.at[r], s.call[r] = IN, s.call[r] + 1
-
 @system.step("shared/port/collective put_up -")
 def put_up(s, r):
     s.need(s.at[r] == IN, no(s.lends[r]))
     s.at[r], s.lends[r], s.holds[r] = WRITING, True, TORN
-
 @system.step("mailbox/board show -")
 def show(s, r):
     s.need(s.at[r] == WRITING)
     s.at[r], s.holds[r], s.entered[r] = IN, s.call[r], s.call[r]
-
 @system.step("mailbox/board look -", "mailbox/board notice -", "shared/port/collective await_notice -")
 def look(s, r, q):
     s.need(s.at[r] == IN, r != q, s.entered[q] == s.call[r])
     s.uses[r, q] = True
-
 @system.step("mailbox/board finish -", "shared/port/collective finish -",
              "shared/port/collective finish_for -")
 def finish(s, r):
     s.need(s.at[r] == IN)
     s.at[r], s.uses[r, :], s.finished[r] = FINISHED, False, s.call[r]
-
 @system.step("mailbox/board has_finished -")
 def has_finished(s, r, q):
     s.need(s.at[r] == FINISHED, s.finished[q] >= s.call[r])
     s.is_done[r, q] = True
-
 @system.step("shared/port/collective await_finished -", "shared/port/collective close -")
 def close(s, r):
     s.need(s.at[r] == FINISHED)
     s.need(either(no(s.lends[r]), s.every(lambda q: either(q == r, s.is_done[r, q]))))
     s.at[r], s.lends[r], s.is_done[r, :] = OUT, False, False
-
 @system.step("shared/team_state poison -")
 def poison(s, r):
     s.need(one_of(s.at[r], OUT, IN, FINISHED))
     s.at[r], s.uses[r, :], s.is_done[r, :] = STOPPED, False, False
-
 @system.step("shared/comm_state leave -", "shared/port/waiting quiesce -")
 def leave(s, r):
     s.need(s.at[r] == STOPPED)
     s.at[r], s.left[r] = QUIESCING, True
-
 @system.step("shared/comm_state is_gone -")
 def is_gone(s, r, q):
     s.need(s.at[r] == QUIESCING, either(s.left[q], no(s.lends[r]), s.finished[q] >= s.call[r]))
     s.is_done[r, q] = True
-
 @system.step("shared/port/waiting wait_to_the_end -")
 def unwind(s, r):
     s.need(s.at[r] == QUIESCING, s.every(lambda q: either(q == r, s.is_done[r, q])))
     s.at[r], s.lends[r] = GONE, False
-
 @system.step("shared/team_state leave -")
 def end(s, r):
     """The closure returns in good order."""

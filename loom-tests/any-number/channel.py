@@ -57,30 +57,25 @@ def write(s, i):
     s.need(s.every(lambda k: implies(  # What is assumed.
         s.taken[i] < s.number[1 - i, k], s.sent[i] + 1 - s.tells[1 - i, k] < HALF)))
     s.writes[i], s.holds[i, slot(s.sent[i] + 1)] = True, TORN
-
 @system.step("mailbox/channel post -")
 def post(s, i):
     s.need(s.writes[i])
     n = s.sent[i] + 1
     s.writes[i], s.sent[i], s.number[i, slot(n)], s.holds[i, slot(n)] = False, n, n, n
     s.tells[i, slot(n)] = s.taken[i]
-
 @system.step("mailbox/channel look_at_ack -", "mailbox/channel learn -")
 def look_at_ack(s, i):
     learn(s, i, s.ack[i])
-
 @system.step("mailbox/channel poll -", "mailbox/channel poll_for -")
 def poll(s, i):
     n = s.taken[i] + 1
     s.need(no(s.reads[i]), s.number[1 - i, slot(n)] % WRAP == n % WRAP)
     s.reads[i] = True
     learn(s, i, s.tells[1 - i, slot(n)])
-
 @system.step("mailbox/channel consume -", "mailbox/channel read -")
 def consume(s, i):
     s.need(s.reads[i])
     s.reads[i], s.taken[i], s.ack[1 - i] = False, s.taken[i] + 1, s.taken[i] + 1
-
 @system.step("mailbox/channel is_acked -", "shared/port/point_to_point wait_acked -")
 def settle(s, i, n):
     s.need(n <= s.sent[i], n > s.sent[i] - HALF, is_ahead(s.acked[i], n))

@@ -31,18 +31,15 @@ system.has("w", worker=LOOKS, seen=0, done=0, result=0, sleeps=False, token=Fals
 def write(s):
     s.need(s.caller == IDLE)
     s.caller, s.job = WRITES, TORN
-
 @system.step("team/dispatch start -")
 def start(s):
     s.need(s.caller == WRITES)
     s.caller, s.epoch, s.job = WAITS, s.epoch + 1, s.epoch + 1
     s.has_rung[:], s.is_done[:] = False, False
-
 @system.step()
 def change_word(s, w):
     s.need(s.caller == WAITS, no(s.has_rung[w]))
     s.has_rung[w], s.is_to_ring[w], s.sleeps[w] = True, s.sleeps[w], False
-
 @system.step()
 def ring(s, w):
     s.need(s.is_to_ring[w])
@@ -51,87 +48,64 @@ def ring(s, w):
 def has_started(s):
     return both(s.caller == WAITS, s.nap == NONE, s.every(
         lambda w: both(s.has_rung[w], no(s.is_to_ring[w]))))
-
 @system.step("team/dispatch await_workers -")
 def await_done(s, w):
     s.need(has_started(s), s.done[w] == s.epoch)
     s.is_done[w] = True
-
 @system.step("team/dispatch await_done -", "team/dispatch result -")
 def go_on(s):
     s.need(has_started(s), s.every(lambda w: s.is_done[w]))
     s.caller = IDLE
-
 @system.step("wait/mark set -")
 def set_mark(s, w):
     s.need(has_started(s), no(s.is_done[w]))
     s.nap, s.naps_for, s.mark[w] = MARKED, w, True
-
 @system.step()
 def look_for_nap(s):
     s.need(s.nap == MARKED)
     s.nap = choose(s.done[s.naps_for] == s.epoch, NONE, NAPS)
-
 @system.step("wait/mod nap -")
 def end_nap(s):
-    s.need(s.nap == NAPS, s.caller_token)
-    s.nap, s.caller_token = NONE, False
-
-@system.step()
-def nap_ends_by_itself(s):
+    """By the token, or by itself."""
     s.need(s.nap == NAPS)
-    s.nap = NONE
-
+    s.nap, s.caller_token = NONE, False
 @system.step("team/dispatch fade -", "wait/mark fade -", "wait/mark clear -")
 def clear_mark(s, w):
     s.need(has_started(s), s.mark[w])
     s.mark[w] = False
-
 @system.step("team/dispatch next -", "team/dispatch job -")
 def come(s, w):
     s.need(s.worker[w] == LOOKS, s.epoch != s.seen[w])
     s.worker[w], s.seen[w] = RUNS, s.epoch
-
 @system.step()
 def lie_down(s, w):
     s.need(s.worker[w] == LOOKS)
     s.worker[w], s.sleeps[w] = LIES, True
-
 @system.step()
 def look_again(s, w):
     s.need(s.worker[w] == LIES)
     s.worker[w] = choose(s.epoch != s.seen[w], IS_UP, SLEEPS)
-
 @system.step("wait/mod sleep -")
 def wake(s, w):
-    s.need(s.worker[w] == SLEEPS, s.token[w])
-    s.worker[w], s.token[w] = LOOKS, False
-
-@system.step()
-def wake_by_itself(s, w):
+    """By the token, or for no reason."""
     s.need(s.worker[w] == SLEEPS)
-    s.worker[w] = LOOKS
-
+    s.worker[w], s.token[w] = LOOKS, False
 @system.step()
 def get_up(s, w):
     s.need(s.worker[w] == IS_UP)
     s.worker[w], s.sleeps[w] = LOOKS, False
-
 @system.step("team/run_rank take_part -", "team/worker work -")
 def write_result(s, w):
     s.need(s.worker[w] == RUNS)
     s.worker[w], s.result[w] = RESULT, TORN
-
 @system.step("team/dispatch done -")
 def done(s, w):
     s.need(s.worker[w] == RESULT)
     s.worker[w], s.result[w], s.done[w] = CHECKS, s.seen[w], s.seen[w]
-
 @system.step("wait/mark is_set -")
 def see_mark(s, w):
     s.need(s.worker[w] == CHECKS)
     s.worker[w] = choose(s.mark[w], RINGS, LOOKS)
-
 @system.step("wait/mod wake -")
 def ring_back(s, w):
     s.need(s.worker[w] == RINGS)
@@ -190,7 +164,7 @@ def go_on_at_once(s):
     s.need(has_started(s))
     s.caller = IDLE
 
-system.rare = {"wake_by_itself", "nap_ends_by_itself", "clear_mark"}
+system.rare = {"clear_mark"}
 system.mistake("a bed that is marked once a wait", wake=wake_and_lie)
 system.mistake("a mark after the look", set_mark=look_before_the_mark, look_for_nap=mark_and_nap)
 system.mistake("the caller goes on before its workers", go_on=go_on_at_once)

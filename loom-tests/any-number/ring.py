@@ -36,18 +36,15 @@ def room(n):
 @system.step("shared/message_ring finds_room -")
 def finds_room(s):
     s.known = s.taken
-
 @system.step("shared/message_ring push -", "shared/message_ring has_room -", "shared/message_ring has_slot -")
 def push(s):
     s.need(no(s.writes), s.sent - s.known < s.size("slot"))
     s.writes, s.to_room, s.holds[slot(s.sent + 1)] = True, False, TORN
-
 @system.step("shared/message_ring push_long -")
 def push_long(s):
     s.need(no(s.writes), s.sent - s.known < s.size("room"))
     s.writes, s.to_room = True, True
     s.holds[slot(s.sent + 1)], s.room[room(s.sent + 1)] = TORN, TORN
-
 @system.step("shared/message_ring write_next -")
 def write_next(s):
     s.need(s.writes)
@@ -55,17 +52,14 @@ def write_next(s):
     s.sent, s.writes = n, False
     s.number[slot(n)], s.holds[slot(n)], s.is_long[slot(n)] = n, n, s.to_room
     s.room[room(n)] = choose(s.to_room, n, s.room[room(n)])
-
 @system.step("shared/message_ring has_come -", "shared/message_ring awaited -", "shared/message_ring taken -")
 def has_come(s):
     s.need(s.reads == 0, s.number[slot(s.taken + 1)] >= s.taken + 1)
     s.reads = s.taken + 1
-
 @system.step("shared/message_ring take_if -", "shared/message_ring read -")
 def stay(s):
     s.need(s.reads > 0)
     s.reads = 0
-
 @system.step("shared/message_ring pass -")
 def take(s):
     s.need(s.reads > 0)

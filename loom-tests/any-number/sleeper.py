@@ -49,89 +49,73 @@ def hear(s, q, k):
     """What was published is no news any more, in what order ever."""
     s.need(s.at == AWAKE, ONE <= k, k < END)
     s.news[q, k] = False
-
 @system.step()
 def begin(s, q, k):
     s.need(s.at == AWAKE, ONE <= k, k < END)
     s.at, s.awaits, s.awaited = LOOKS, k, q
-
 @system.step("shared/port/waiting wait_long -")
 def end(s):
     s.need(s.at == LOOKS, has_come(s))
     s.at = AWAKE
-
 @system.step("shared/port/waiting sleep -")
 def not_yet(s, q):
     s.need(s.at == LOOKS, no(s.is_over), no(s.news[q, s.awaits]))
     s.need(either(s.awaits != ONE, q == s.awaited), either(s.awaits == LAST, no(has_come(s))))
     s.at = MARKS
-
 @system.step("wait/mark set -")
 def set_mark(s):
     s.need(s.at == MARKS)
     s.at, s.mark = NAMES, True
-
 @system.step("wait/mark clear -", "wait/mark fade -")
 def clear_mark(s):
     s.need(s.at == AWAKE)
     s.mark = False
-
 @system.step("wait/berth sleep -", "wait/word store -")
 def name(s):
     s.need(s.at == NAMES)
     s.at, s.named, s.word = AGAIN, s.awaited, choose(s.awaits == ONE, RANK, EVERYBODY)
     s.has_looked[:], s.has_looked_at_end = False, False
-
 @system.step()
 def look_again(s, q):
     s.need(s.at == AGAIN, no(s.has_looked[q]), no(s.news[q, s.awaits]))
     s.has_looked[q] = True
-
 @system.step()
 def look_at_end(s):
     s.need(s.at == AGAIN, no(s.has_looked_at_end), no(s.is_over))
     s.has_looked_at_end = True
-
 @system.step()
 def over(s, q):
     s.need(s.at == AGAIN, either(s.is_over, s.news[q, s.awaits]))
     s.at = WAKES
-
 @system.step()
 def in_vain(s, q):
     s.need(s.at == AGAIN, s.has_looked_at_end, s.has_looked[q])
     s.need(either(s.awaits == LAST, both(s.awaits == ONE, q == s.awaited),
                   s.every(lambda x: s.has_looked[x])))
     s.at = SLEEPS
-
 @system.step("wait/word sleep -", "wait/system sleep -")
 def sleep(s):
     """The system compares the word and puts the thread to sleep at once."""
     s.need(s.at == SLEEPS)
     s.at = choose(is_own(s), ASLEEP, WAKES)
-
 @system.step()
 def wake_by_itself(s):
     s.need(s.at == ASLEEP)
     s.at = WAKES
-
 @system.step("wait/word change -")
 def take_back(s):
     s.need(s.at == WAKES)
     s.at, s.word = LOOKS, choose(is_own(s), NOBODY, s.word)
-
 @system.step()
 def publish(s, q, k):
     s.need(s.stage[q] == IDLE, ONE <= k, k <= END)
     s.stage[q], s.tells[q], s.news[q, k] = PUBLISHED, k, True
     s.is_over = either(s.is_over, k == END)
-
 @system.step("wait/mark is_set -", "shared/port/mod wake -", "shared/port/mod wake_for_any -",
              "shared/comm_state wake_everybody -")
 def see_mark(s, q):
     s.need(s.stage[q] == PUBLISHED)
     s.stage[q] = choose(s.mark, CALLS, IDLE)
-
 @system.step("wait/berth call -", "wait/berth rouse -", "wait/word load -")
 def load_word(s, q):
     s.need(s.stage[q] == CALLS)
@@ -140,23 +124,19 @@ def load_word(s, q):
     is_to_judge = both(s.word == EVERYBODY, s.tells[q] == LAST)
     s.saw[q], s.saw_named[q] = s.word, s.named
     s.stage[q] = choose(is_meant, MEANT, choose(is_to_judge, JUDGES, IDLE))
-
 @system.step("shared/port/collective finish_for -")
 def is_last(s, q):
     s.need(s.stage[q] == JUDGES)
     s.stage[q] = MEANT
-
 @system.step()
 def is_not_last(s, q, x):
     s.need(s.stage[q] == JUDGES, no(s.news[x, LAST]))
     s.stage[q] = IDLE
-
 @system.step("wait/berth wake -")
 def change(s, q):
     s.need(s.stage[q] == MEANT)
     is_it = both(s.word == s.saw[q], either(s.word != RANK, s.named == s.saw_named[q]))
     s.stage[q], s.word = choose(is_it, CHANGED, IDLE), choose(is_it, NOBODY, s.word)
-
 @system.step("wait/word wake -", "wait/system wake -")
 def wake(s, q):
     s.need(s.stage[q] == CHANGED)
