@@ -43,12 +43,14 @@ def finish(s, r):
     s.at[r], s.uses[r, :], s.finished[r] = FINISHED, False, s.call[r]
 @system.step("mailbox/board has_finished -")
 def has_finished(s, r, q):
-    s.need(s.at[r] == FINISHED, s.finished[q] >= s.call[r])
+    s.need(either(s.at[r] == FINISHED, both(s.at[r] == IN, s.lends[r])), s.finished[q] >= s.call[r])
     s.is_done[r, q] = True
 @system.step("shared/port/collective await_finished -", "shared/port/collective close -")
 def close(s, r):
-    s.need(s.at[r] == FINISHED)
+    """A root that uses no memory does not finish."""
+    s.need(either(s.at[r] == FINISHED, both(s.at[r] == IN, s.lends[r])))
     s.need(either(no(s.lends[r]), s.every(lambda q: either(q == r, s.is_done[r, q]))))
+    s.need(s.every(lambda q: no(s.uses[r, q])))
     s.at[r], s.lends[r], s.is_done[r, :] = OUT, False, False
 @system.step("shared/team_state poison -")
 def poison(s, r):
@@ -94,9 +96,9 @@ system.keeps("of what is not lent all are done", lambda s, r, q: implies(
     either(no(s.lends[q]), s.at[q] == WRITING),
     either(r == q, s.left[r], s.finished[r] >= s.entered[q])))
 system.keeps("who is seen to be done is", lambda s, r, q: implies(s.is_done[r, q], both(
-    one_of(s.at[r], FINISHED, QUIESCING, GONE), either(
+    either(one_of(s.at[r], FINISHED, QUIESCING, GONE), both(s.at[r] == IN, s.lends[r])), either(
         s.finished[q] >= s.call[r],
-        both(s.at[r] != FINISHED, either(s.left[q], no(s.lends[r])))))))
+        both(one_of(s.at[r], QUIESCING, GONE), either(s.left[q], no(s.lends[r])))))))
 
 def close_at_once(s, r):
     s.need(s.at[r] == FINISHED)
@@ -109,3 +111,31 @@ def unwind_at_once(s, r):
 system.rare = {"poison", "end"}
 system.mistake("nobody waits for the readers", close=close_at_once)
 system.mistake("a failed rank does not quiesce", unwind=unwind_at_once)
+
+RANKS, COUNTED = "board", ["rank"]
+
+def replay(one, e, r):
+    def go_to(call):
+        while one.s.call[r] < call:
+            if one.s.at[r] != OUT:
+                one.do("close", r)
+            one.do("begin", r)
+
+    if e.where == "board show write":
+        go_to(one.s.call[r] + 1)
+        one.do("put_up", r)
+    elif e.where == "board show store":
+        one.saw(e.new, one.s.call[r])
+        one.do("show", r)
+    elif e.where == "board look load" and e.then == "board notice read":
+        go_to(e.old)
+        owner = one.owner(e, "board show store")
+        one.saw(e.old, one.s.entered[owner])
+        one.do("look", r, owner)
+    elif e.where == "board finish store":
+        go_to(e.new)
+        one.do("finish", r)
+    elif e.where == "board has_finished load" and e.old >= one.s.call[r]:
+        owner = one.owner(e, "board finish store")
+        one.saw(e.old, one.s.finished[owner])
+        one.do("has_finished", r, owner)

@@ -116,3 +116,35 @@ def poll_and_free(s, i):
 
 system.mistake("a slot more than there are", write=write_too_early)
 system.mistake("frees before it reads", poll=poll_and_free)
+
+RANKS, COUNTED = "channel (post|poll|look)", []
+
+def begin(one, start):
+    """Channels on which there have been so many messages before."""
+    s, slots = one.s, system.sizes["slot"]
+    for field in (s.sent, s.acked, s.taken, s.ack, s.settled):
+        field[:] = start
+    for k in range(slots if start else 0):
+        s.number[:, k] = s.holds[:, k] = start - (start - k) % slots
+        s.tells[:, k] = start
+    assert all(system.holds(it, s) for it in system.invariant.values())
+
+def replay(one, e, i):
+    s, low, high = one.s, e.old % WRAP, e.old // WRAP
+    if e.where == "channel write write":
+        if not one.notes:
+            first = next(it for it in one.events if it.where == "channel post store")
+            one.notes["began"] = begin(one, (first.new - 1) % WRAP)
+        one.do("write", i)
+    elif e.where == "channel post store":
+        one.saw((e.new % WRAP, e.new // WRAP), ((s.sent[i] + 1) % WRAP, s.taken[i] % WRAP))
+        one.do("post", i)
+    elif e.where.startswith("channel poll") and one.notes and low == (s.taken[i] + 1) % WRAP:
+        one.saw(high, s.tells[1 - i, slot(s.taken[i] + 1)] % WRAP)
+        one.do("poll", i)
+    elif e.where == "channel look_at_ack load":
+        one.saw(low, s.ack[i] % WRAP)
+        one.do("look_at_ack", i)
+    elif e.where == "channel consume store":
+        one.do("consume", i)
+        one.saw(e.new, one.s.taken[i] % WRAP)

@@ -168,3 +168,67 @@ system.rare = {"clear_mark"}
 system.mistake("a bed that is marked once a wait", wake=wake_and_lie)
 system.mistake("a mark after the look", set_mark=look_before_the_mark, look_for_nap=mark_and_nap)
 system.mistake("the caller goes on before its workers", go_on=go_on_at_once)
+
+RANKS, COUNTED = "dispatch next", ["worker"]  # The workers; the caller is none.
+
+def replay(one, e, w):
+    s = one.s
+    if w is None:
+        return replay_caller(one, e)
+    if s.worker[w] == CHECKS and e.where.startswith("dispatch next"):
+        one.do("see_mark", w)  # Where no mark is modelled.
+    if e.where == "dispatch next load":
+        if s.worker[w] == LIES:
+            one.saw(e.old, s.epoch)
+            one.do("look_again", w)
+        elif s.worker[w] == LOOKS and e.old != s.seen[w]:
+            one.saw(e.old, s.epoch)
+            one.do("come", w)
+    elif e.where in ("dispatch next swap", "wait sleep swap"):
+        if s.worker[w] == SLEEPS:
+            one.saw(one.s.token[w], True)
+            one.do("wake", w)
+        if e.where.startswith("dispatch"):
+            one.saw(e.old, int(s.sleeps[w]))
+            one.do("lie_down" if e.new else "get_up", w)
+    elif e.where == "dispatch done write":
+        one.do("write_result", w)
+    elif e.where == "dispatch done store":
+        one.saw(e.new, s.seen[w])
+        one.do("done", w)
+    elif e.where == "mark is_set load":
+        one.saw(e.old != 0, s.mark[w])
+        one.do("see_mark", w)
+    elif e.where == "wait wake swap":
+        one.do("ring_back", w)
+
+def replay_caller(one, e):
+    s, workers = one.s, range(len(one.ranks))
+    if e.where == "dispatch start write":
+        if s.caller == WAITS:
+            one.do("go_on")
+        one.do("write")
+    elif e.where == "dispatch start store":
+        one.do("start")
+        one.saw(e.new, one.s.epoch)
+    elif e.where == "dispatch start swap":
+        known = one.owner(e, "dispatch next swap")
+        w = next(w for w in workers if not s.has_rung[w]) if known is None else known
+        one.saw(e.old, int(s.sleeps[w]))
+        one.do("change_word", w)
+    elif e.where == "wait wake swap":
+        one.do("ring", next(w for w in workers if s.is_to_ring[w]))
+    elif e.where == "dispatch await_workers load":
+        w = one.owner(e, "dispatch done store")
+        if w is not None and s.nap == MARKED:
+            one.saw(e.old, s.done[w])
+            one.do("look_for_nap")
+        elif w is not None and e.old == s.epoch:
+            one.do("await_done", w)
+    elif e.where == "mark set store":
+        one.do("set_mark", one.owner(e, "mark is_set load"))
+    elif e.where == "mark fade store" and e.new == 0:
+        one.do("clear_mark", one.owner(e, "mark is_set load"))
+    elif e.where == "wait sleep swap":
+        one.saw(s.caller_token, True)
+        one.do("end_nap")

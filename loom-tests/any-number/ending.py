@@ -21,7 +21,7 @@ OUT, JOINS, IN, CALLS, REFUSED, HEARS, LOOKS, REOPENS, FAILED, ENDS, LEAVES, CLO
 
 system.has("", run=0, poison=0, lock=FREE, ends=0)  # The last: the run that the holder is to end.
 system.has("r", at=OUT, joined=0, present=0, left=0)
-system.has("r", is_shut=False)  # By the holder.
+system.has("r", holds=False, is_shut=False)  # The lock; by its holder.
 system.has("r", found=0, failed=0)  # In `present`, by who joins; the latest run left in failure.
 
 def passes(run):
@@ -79,7 +79,7 @@ def fail(s, r):
 def take_lock(s, r):
     """Of a rank that has failed, or has heard that another has."""
     s.need(s.lock == FREE, s.at[r] == FAILED)
-    s.lock, s.ends, s.at[r] = CHECKS, s.joined[r], ENDS
+    s.lock, s.ends, s.at[r], s.holds[r] = CHECKS, s.joined[r], ENDS, True
 @system.step("shared/team_state lock_cause -", "shared/thread tell -")
 def take_lock_of_others(s, n):
     """Of any thread, which ends run `n`."""
@@ -100,7 +100,7 @@ def shut(s, r):
 @system.step()
 def unlock(s):
     s.need(s.lock == SHUTS, s.every(lambda r: s.is_shut[r]))
-    s.lock = FREE
+    s.lock, s.holds[:] = FREE, False
 @system.step()
 def shut_by_others(s, r, n):
     """A failure of another team, in which the rank's thread is a rank."""
@@ -109,7 +109,7 @@ def shut_by_others(s, r, n):
 @system.step("team/run_rank take_part -")
 def leave(s, r):
     """In good order, or after its own `poison`."""
-    s.need(either(s.at[r] == IN, both(s.at[r] == ENDS, s.lock == FREE)))
+    s.need(either(s.at[r] == IN, both(s.at[r] == ENDS, no(s.holds[r]))))
     s.failed[r], s.at[r] = choose(s.at[r] == ENDS, s.joined[r], s.failed[r]), LEAVES
 @system.step("shared/team_state leave -")
 def close(s, r):
@@ -151,8 +151,10 @@ system.keeps("ranks", lambda s, r: both(
     implies(s.at[r] == SAYS, s.present[r] > passes(s.joined[r])),
     implies(both(s.at[r] == OUT, s.left[r] >= 1), s.present[r] > passes(s.left[r])),
     implies(s.at[r] == JOINS, s.found[r] == passes(s.run) + 1)))
-system.keeps("who ends the run", lambda s, r: implies(s.at[r] == ENDS, either(
-    s.poison == s.run, both(s.ends == s.run, one_of(s.lock, CHECKS, STORES)))))
+system.keeps("who ends the run", lambda s, r: both(
+    implies(s.holds[r], both(s.at[r] == ENDS, s.lock != FREE, s.ends == s.run)),
+    implies(s.at[r] == ENDS, either(s.poison == s.run, both(
+        s.holds[r], s.lock != SHUTS)))))
 system.keeps("who has failed", lambda s, r: implies(
     both(s.failed[r] == s.run, s.run >= 1), s.poison == s.run))
 system.keeps("who is shut finds out", lambda s, r: implies(both(s.run >= 1, s.poison == s.run), either(
@@ -170,3 +172,54 @@ def reopen_and_go_on(s, r):
 system.rare = {"take_lock_of_others", "shut_by_others", "fail"}
 system.mistake("a rank joins by a store", join=join_by_a_store)
 system.mistake("no look for poison after a port is opened again", reopen=reopen_and_go_on)
+
+RANKS, COUNTED = "team_state join", ["rank"]
+
+def replay(one, e, r):
+    s, present = one.s, "team_state join swap"
+    if e.where == "team_state begin store":
+        one.do("begin")
+        one.saw(e.new, one.s.run)
+    elif e.where == "team_state join swap":
+        one.saw(e.old, s.present[r])
+        one.do("put_back" if s.at[r] == JOINS else "join", r)
+    elif e.where == "call_log present load":
+        one.saw(e.old, s.present[r])
+        if s.at[r] == LOOKS:
+            one.do("look_once_more", r)
+        elif e.then == "team_state leave store" and s.at[r] != OUT:
+            if s.at[r] == CALLS:
+                one.do("end_call", r)
+            one.do("leave", r)
+            one.do("close", r)
+        elif one_of(s.at[r], IN, CALLS):
+            if s.at[r] == CALLS:
+                one.do("end_call", r)
+            one.do("call", r)
+    elif e.where == "team_state is_poisoned load" and s.at[r] == REFUSED:
+        one.saw(e.old, s.poison)
+        one.do("look_for_poison", r)
+    elif e.where == "team_state reopen swap":
+        one.do("reopen", r)
+    elif e.where == "team_state run load" and e.then == "team_state poison store":
+        if one_of(s.at[r], IN, CALLS):
+            one.do("fail", r)
+        one.do(*(["take_lock", r] if one.s.at[r] == FAILED else ["take_lock_of_others", e.old]))
+        one.do("check_run")
+    elif e.where == "team_state poison store":
+        one.do("store_poison")
+        one.saw(e.new, one.s.poison)
+    elif e.where == "team_state shut swap":
+        other = one.owner(e, present)
+        one.saw(e.old, s.present[other])
+        one.do("shut_itself" if s.at[r] == HEARS else "shut", other)
+        if one.s.lock == SHUTS and all(one.s.is_shut[it] for it in range(len(one.ranks))):
+            one.do("unlock")
+    elif e.where == "team_state leave store" and one.owner(e, present) is not None:
+        one.do("raise_present", r)
+        one.saw(e.new, one.s.present[r])
+    elif e.where == "team_state leave store" and s.at[r] == OUT:
+        one.saw(e.new, s.left[r])  # Once more, at the end of its closure.
+    elif e.where == "team_state leave store":
+        one.do("say", r)
+        one.saw(e.new, one.s.left[r])

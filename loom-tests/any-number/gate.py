@@ -121,3 +121,19 @@ system.keeps("idle", lambda s, r, q: implies(
 
 system.rare = {"quiesce"}
 system.mistake("one slot", {"slot": 1})
+
+RANKS, COUNTED = "gate show", ["rank"]
+
+def replay(one, e, r):
+    if e.where == "channel write write" and e.then == "gate show store":
+        if one.s.at[r] == LOOKING:
+            one.do("looked_at_all", r)
+        one.do("show_all", r)
+    elif e.where == "gate show store":
+        one.saw(e.new, one.s.episode[r])
+        one.do("show", r)
+    elif e.where.startswith("gate has_shown") and e.old == one.s.episode[r]:
+        one.notes[r] = one.owner(e, "gate show store")
+        one.do("has_shown", r, one.notes[r])
+    elif e.where == "channel read read" and r in one.notes:
+        one.do("read", r, one.notes.pop(r))

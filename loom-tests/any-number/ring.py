@@ -11,7 +11,7 @@ in its room; nobody writes there meanwhile. A message that is to stay is found a
 from systems import System, both, choose, either, implies, no
 import z3
 
-system = System({"slot": 4, "room": 2}, k="slot", m="room", n=range(1, 30))
+system = System({"slot": 2, "room": 1}, k="slot", m="room", n=range(1, 30))
 TORN = -1
 
 system.has("", sent=0, known=0)  # As `SenderSide`: of those sent the sender knows some to be taken.
@@ -94,3 +94,24 @@ def push_long_like_a_short_one(s):
 
 system.mistake("frees before it reads", has_come=has_come_and_free)
 system.mistake("a room for two messages", push_long=push_long_like_a_short_one)
+
+RANKS, COUNTED = "$", []
+
+def replay(one, e, _):
+    if e.where == "message_ring push_long write":
+        one.notes["in a room"] = "rooms[" in e.text
+    elif e.where == "message_ring write_next write":
+        one.do("push_long" if one.notes.pop("in a room", False) else "push")
+    elif e.where == "message_ring write_next store":
+        one.do("write_next")
+        one.saw(e.new, one.s.sent)
+    elif e.where == "message_ring finds_room load":
+        one.saw(e.old, one.s.taken)
+        one.do("finds_room")
+    elif e.where == "message_ring read read":
+        if one.s.reads:
+            one.do("stay")
+        one.do("has_come")
+    elif e.where == "message_ring pass store":
+        one.saw(e.new, one.s.reads)
+        one.do("take")

@@ -207,3 +207,51 @@ def name_and_sleep(s):
 system.rare, system.seldom = {"wake_by_itself", "clear_mark", "publish"}, 0.1
 system.mistake("a mark after the look", not_yet=not_yet_and_no_mark, in_vain=in_vain_and_mark)
 system.mistake("no look after the name", name=name_and_sleep)
+
+RANKS, COUNTED = "waiting show store", ["rank"]  # Those that publish; the owner is none.
+
+def replay(one, e, q):
+    s, asked = one.s, one.notes
+    if q is not None and s.stage[q] == CHANGED:
+        one.do("wake", q)
+    if e.where == "waiting show store":
+        one.do("publish", q, ONE)
+    elif e.where == "mark is_set load":
+        one.saw(e.old != 0, s.mark)
+        one.do("see_mark", q)
+    elif e.where == "word load load":
+        one.saw(e.old != 0, s.word != NOBODY)
+        one.do("load_word", q)
+    elif e.where == "word change swap" and q is not None:
+        one.do("change", q)
+        one.saw(e.new != e.old, one.s.stage[q] == CHANGED)
+    elif e.where == "waiting has load":
+        q = one.owner(e, "waiting show store")
+        if s.at == AWAKE:
+            one.do("begin", q, ONE)
+        has_come = e.old > asked.get(q, 0)
+        one.saw(has_come, one.s.news[q, ONE])
+        if one.s.at == AGAIN:
+            one.do("over" if has_come else "look_again", q)
+        elif not has_come:
+            one.do("not_yet", q)
+        else:
+            one.do("end")
+            asked[q] = asked.get(q, 0) + 1
+            if e.old == asked[q]:
+                one.do("hear", q, ONE)
+    elif e.where in ("mark set store", "mark clear store"):
+        one.do("set_mark" if e.new else "clear_mark")
+    elif e.where == "word store store":
+        one.do("name")
+        asked["word"] = e.new
+    elif e.where == "word sleep swap":
+        one.do("look_at_end")
+        one.do("in_vain", s.awaited)
+        one.saw(e.old == asked["word"], is_own(one.s))
+        one.do("sleep")
+    elif e.where == "word change swap":
+        if s.at == ASLEEP:
+            one.do("wake", next(it for it in range(len(one.ranks)) if s.stage[it] == CHANGED))
+        one.saw(e.new != e.old, is_own(one.s))
+        one.do("take_back")
