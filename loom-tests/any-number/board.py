@@ -20,27 +20,21 @@ system.has("r", at=OUT, call=0, lends=False)  # `Port::calls`, `Port::open`
 system.has("r", entered=0, finished=0, left=False, holds=0)  # Words; of which call the notice is.
 system.has("rq", uses=False, is_done=False)  # A rank a peer's memory; has seen that a peer is done.
 
-@system.step("shared/port/mod begin -")
-def begin(s, r):
-    s.need(s.at[r] == OUT)
-    s.at[r], s.call[r] = IN, s.call[r] + 1
-@system.step("shared/port/collective put_up -")
+@system.step("shared/port/mod begin -", at=(OUT, IN))
+def begin(s, r): s.call[r] = s.call[r] + 1
+@system.step("shared/port/collective put_up -", at=(IN, WRITING))
 def put_up(s, r):
-    s.need(s.at[r] == IN, no(s.lends[r]))
-    s.at[r], s.lends[r], s.holds[r] = WRITING, True, TORN
-@system.step("mailbox/board show -")
-def show(s, r):
-    s.need(s.at[r] == WRITING)
-    s.at[r], s.holds[r], s.entered[r] = IN, s.call[r], s.call[r]
-@system.step("mailbox/board look -", "mailbox/board notice -", "shared/port/collective await_notice -")
+    s.need(no(s.lends[r]))
+    s.lends[r], s.holds[r] = True, TORN
+@system.step("mailbox/board show -", at=(WRITING, IN))
+def show(s, r): s.holds[r], s.entered[r] = s.call[r], s.call[r]
+@system.step("mailbox/board look -", "mailbox/board notice -", "shared/port/collective await_notice -", at=IN)
 def look(s, r, q):
-    s.need(s.at[r] == IN, r != q, s.entered[q] == s.call[r])
+    s.need(r != q, s.entered[q] == s.call[r])
     s.uses[r, q] = True
 @system.step("mailbox/board finish -", "shared/port/collective finish -",
-             "shared/port/collective finish_for -")
-def finish(s, r):
-    s.need(s.at[r] == IN)
-    s.at[r], s.uses[r, :], s.finished[r] = FINISHED, False, s.call[r]
+             "shared/port/collective finish_for -", at=(IN, FINISHED))
+def finish(s, r): s.uses[r, :], s.finished[r] = False, s.call[r]
 @system.step("mailbox/board has_finished -")
 def has_finished(s, r, q):
     s.need(either(s.at[r] == FINISHED, both(s.at[r] == IN, s.lends[r])), s.finished[q] >= s.call[r])
@@ -56,23 +50,20 @@ def close(s, r):
 def poison(s, r):
     s.need(one_of(s.at[r], OUT, IN, FINISHED))
     s.at[r], s.uses[r, :], s.is_done[r, :] = STOPPED, False, False
-@system.step("shared/comm_state leave -", "shared/port/waiting quiesce -")
-def leave(s, r):
-    s.need(s.at[r] == STOPPED)
-    s.at[r], s.left[r] = QUIESCING, True
-@system.step("shared/comm_state is_gone -")
+@system.step("shared/comm_state leave -", "shared/port/waiting quiesce -", at=(STOPPED, QUIESCING))
+def leave(s, r): s.left[r] = True
+@system.step("shared/comm_state is_gone -", at=QUIESCING)
 def is_gone(s, r, q):
-    s.need(s.at[r] == QUIESCING, either(s.left[q], no(s.lends[r]), s.finished[q] >= s.call[r]))
+    s.need(either(s.left[q], no(s.lends[r]), s.finished[q] >= s.call[r]))
     s.is_done[r, q] = True
-@system.step("shared/port/waiting wait_to_the_end -")
+@system.step("shared/port/waiting wait_to_the_end -", at=(QUIESCING, GONE))
 def unwind(s, r):
-    s.need(s.at[r] == QUIESCING, s.every(lambda q: either(q == r, s.is_done[r, q])))
-    s.at[r], s.lends[r] = GONE, False
-@system.step("shared/team_state leave -")
+    s.need(s.every(lambda q: either(q == r, s.is_done[r, q])))
+    s.lends[r] = False
+@system.step("shared/team_state leave -", at=(OUT, GONE))
 def end(s, r):
     """The closure returns in good order."""
-    s.need(s.at[r] == OUT)
-    s.at[r], s.left[r] = GONE, True
+    s.left[r] = True
 
 system.safe("who uses memory has a whole notice of its call, and the owner lends it", lambda s, r, q: (
     implies(s.uses[r, q], both(s.lends[q], s.holds[q] == s.call[r], s.call[q] == s.call[r]))))

@@ -64,8 +64,7 @@ def post(s, i):
     s.writes[i], s.sent[i], s.number[i, slot(n)], s.holds[i, slot(n)] = False, n, n, n
     s.tells[i, slot(n)] = s.taken[i]
 @system.step("mailbox/channel look_at_ack -", "mailbox/channel learn -")
-def look_at_ack(s, i):
-    learn(s, i, s.ack[i])
+def look_at_ack(s, i): learn(s, i, s.ack[i])
 @system.step("mailbox/channel poll -", "mailbox/channel poll_for -")
 def poll(s, i):
     n = s.taken[i] + 1

@@ -27,18 +27,15 @@ system.has("w", has_rung=False, is_to_ring=False)  # In this epoch the caller ha
 system.has("w", is_done=False)  # and has seen that it is done.
 system.has("w", worker=LOOKS, seen=0, done=0, result=0, sleeps=False, token=False, mark=False)
 
-@system.step("team/handle dispatch -")
-def write(s):
-    s.need(s.caller == IDLE)
-    s.caller, s.job = WRITES, TORN
-@system.step("team/dispatch start -")
+@system.step("team/handle dispatch -", caller=(IDLE, WRITES))
+def write(s): s.job = TORN
+@system.step("team/dispatch start -", caller=(WRITES, WAITS))
 def start(s):
-    s.need(s.caller == WRITES)
-    s.caller, s.epoch, s.job = WAITS, s.epoch + 1, s.epoch + 1
+    s.epoch, s.job = s.epoch + 1, s.epoch + 1
     s.has_rung[:], s.is_done[:] = False, False
-@system.step()
+@system.step(caller=WAITS)
 def change_word(s, w):
-    s.need(s.caller == WAITS, no(s.has_rung[w]))
+    s.need(no(s.has_rung[w]))
     s.has_rung[w], s.is_to_ring[w], s.sleeps[w] = True, s.sleeps[w], False
 @system.step()
 def ring(s, w):
@@ -60,56 +57,38 @@ def go_on(s):
 def set_mark(s, w):
     s.need(has_started(s), no(s.is_done[w]))
     s.nap, s.naps_for, s.mark[w] = MARKED, w, True
-@system.step()
-def look_for_nap(s):
-    s.need(s.nap == MARKED)
-    s.nap = choose(s.done[s.naps_for] == s.epoch, NONE, NAPS)
-@system.step("wait/mod nap -")
+@system.step(nap=MARKED)
+def look_for_nap(s): s.nap = choose(s.done[s.naps_for] == s.epoch, NONE, NAPS)
+@system.step("wait/mod nap -", nap=(NAPS, NONE))
 def end_nap(s):
     """By the token, or by itself."""
-    s.need(s.nap == NAPS)
-    s.nap, s.caller_token = NONE, False
+    s.caller_token = False
 @system.step("team/dispatch fade -", "wait/mark fade -", "wait/mark clear -")
 def clear_mark(s, w):
     s.need(has_started(s), s.mark[w])
     s.mark[w] = False
-@system.step("team/dispatch next -", "team/dispatch job -")
+@system.step("team/dispatch next -", "team/dispatch job -", worker=(LOOKS, RUNS))
 def come(s, w):
-    s.need(s.worker[w] == LOOKS, s.epoch != s.seen[w])
-    s.worker[w], s.seen[w] = RUNS, s.epoch
-@system.step()
-def lie_down(s, w):
-    s.need(s.worker[w] == LOOKS)
-    s.worker[w], s.sleeps[w] = LIES, True
-@system.step()
-def look_again(s, w):
-    s.need(s.worker[w] == LIES)
-    s.worker[w] = choose(s.epoch != s.seen[w], IS_UP, SLEEPS)
-@system.step("wait/mod sleep -")
+    s.need(s.epoch != s.seen[w])
+    s.seen[w] = s.epoch
+@system.step(worker=(LOOKS, LIES))
+def lie_down(s, w): s.sleeps[w] = True
+@system.step(worker=LIES)
+def look_again(s, w): s.worker[w] = choose(s.epoch != s.seen[w], IS_UP, SLEEPS)
+@system.step("wait/mod sleep -", worker=(SLEEPS, LOOKS))
 def wake(s, w):
     """By the token, or for no reason."""
-    s.need(s.worker[w] == SLEEPS)
-    s.worker[w], s.token[w] = LOOKS, False
-@system.step()
-def get_up(s, w):
-    s.need(s.worker[w] == IS_UP)
-    s.worker[w], s.sleeps[w] = LOOKS, False
-@system.step("team/run_rank take_part -", "team/worker work -")
-def write_result(s, w):
-    s.need(s.worker[w] == RUNS)
-    s.worker[w], s.result[w] = RESULT, TORN
-@system.step("team/dispatch done -")
-def done(s, w):
-    s.need(s.worker[w] == RESULT)
-    s.worker[w], s.result[w], s.done[w] = CHECKS, s.seen[w], s.seen[w]
-@system.step("wait/mark is_set -")
-def see_mark(s, w):
-    s.need(s.worker[w] == CHECKS)
-    s.worker[w] = choose(s.mark[w], RINGS, LOOKS)
-@system.step("wait/mod wake -")
-def ring_back(s, w):
-    s.need(s.worker[w] == RINGS)
-    s.worker[w], s.caller_token = LOOKS, True
+    s.token[w] = False
+@system.step(worker=(IS_UP, LOOKS))
+def get_up(s, w): s.sleeps[w] = False
+@system.step("team/run_rank take_part -", "team/worker work -", worker=(RUNS, RESULT))
+def write_result(s, w): s.result[w] = TORN
+@system.step("team/dispatch done -", worker=(RESULT, CHECKS))
+def done(s, w): s.result[w], s.done[w] = s.seen[w], s.seen[w]
+@system.step("wait/mark is_set -", worker=CHECKS)
+def see_mark(s, w): s.worker[w] = choose(s.mark[w], RINGS, LOOKS)
+@system.step("wait/mod wake -", worker=(RINGS, LOOKS))
+def ring_back(s, w): s.caller_token = True
 
 system.safe("a worker runs the latest job, which is whole, and which the caller keeps", lambda s, w: (
     implies(one_of(s.worker[w], RUNS, RESULT), both(

@@ -36,71 +36,53 @@ def begin(s):
     """The caller has seen all ranks leave (`dispatch.py`)."""
     s.need(s.every(lambda r: both(s.at[r] == OUT, s.left[r] == s.run)))
     s.run = s.run + 1
-@system.step("shared/team_state join -", "shared/call_log run_pass -")
+@system.step("shared/team_state join -", "shared/call_log run_pass -", at=OUT)
 def join(s, r):
-    s.need(s.at[r] == OUT, s.left[r] < s.run)
+    s.need(s.left[r] < s.run)
     s.at[r] = choose(s.present[r] > passes(s.run), JOINS, IN)
     s.joined[r], s.found[r], s.present[r] = s.run, s.present[r], passes(s.run)
-@system.step()
-def put_back(s, r):
-    s.need(s.at[r] == JOINS)
-    s.at[r], s.present[r] = IN, higher(s.present[r], s.found[r])
-@system.step("shared/port/mod is_open -", "shared/call_log present -")
-def call(s, r):
-    s.need(s.at[r] == IN)
-    s.at[r] = choose(s.present[r] == passes(s.joined[r]), CALLS, REFUSED)
-@system.step()
-def end_call(s, r):
-    s.need(s.at[r] == CALLS)
-    s.at[r] = IN
-@system.step("comm/diagnose refuse_or_not -", "shared/team_state is_poisoned -")
-def look_for_poison(s, r):
-    s.need(s.at[r] == REFUSED)
-    s.at[r] = choose(s.poison == s.joined[r], HEARS, LOOKS)
-@system.step()
+@system.step(at=(JOINS, IN))
+def put_back(s, r): s.present[r] = higher(s.present[r], s.found[r])
+@system.step("shared/port/mod is_open -", "shared/call_log present -", at=IN)
+def call(s, r): s.at[r] = choose(s.present[r] == passes(s.joined[r]), CALLS, REFUSED)
+@system.step(at=(CALLS, IN))
+def end_call(s, r): pass
+@system.step("comm/diagnose refuse_or_not -", "shared/team_state is_poisoned -", at=REFUSED)
+def look_for_poison(s, r): s.at[r] = choose(s.poison == s.joined[r], HEARS, LOOKS)
+@system.step(at=(HEARS, FAILED))
 def shut_itself(s, r):
     """For the rank's other communicators, if it has opened them."""
-    s.need(s.at[r] == HEARS)
-    s.at[r], s.present[r] = FAILED, higher(s.present[r], passes(s.joined[r]) + 1)
-@system.step()
+    s.present[r] = higher(s.present[r], passes(s.joined[r]) + 1)
+@system.step(at=LOOKS)
 def look_once_more(s, r):
-    s.need(s.at[r] == LOOKS)
     s.at[r] = choose(s.present[r] == passes(s.joined[r]), CALLS, REOPENS)
-@system.step("shared/team_state reopen -")
-def reopen(s, r):
-    s.need(s.at[r] == REOPENS)
-    s.at[r], s.present[r] = REFUSED, passes(s.joined[r])
+@system.step("shared/team_state reopen -", at=(REOPENS, REFUSED))
+def reopen(s, r): s.present[r] = passes(s.joined[r])
 @system.step()
 def fail(s, r):
     """By a panic, or in a wait."""
     s.need(one_of(s.at[r], IN, CALLS))
     s.at[r] = FAILED
-@system.step("shared/port/waiting quiesce -")
+@system.step("shared/port/waiting quiesce -", lock=(FREE, CHECKS))
 def take_lock(s, r):
     """Of a rank that has failed, or has heard that another has."""
-    s.need(s.lock == FREE, s.at[r] == FAILED)
-    s.lock, s.ends, s.at[r], s.holds[r] = CHECKS, s.joined[r], ENDS, True
-@system.step("shared/team_state lock_cause -", "shared/thread tell -")
+    s.need(s.at[r] == FAILED)
+    s.ends, s.at[r], s.holds[r] = s.joined[r], ENDS, True
+@system.step("shared/team_state lock_cause -", "shared/thread tell -", lock=(FREE, CHECKS))
 def take_lock_of_others(s, n):
     """Of any thread, which ends run `n`."""
-    s.need(s.lock == FREE, 1 <= n, n <= s.run)
-    s.lock, s.ends = CHECKS, n
-@system.step("shared/team_state run -")
-def check_run(s):
-    s.need(s.lock == CHECKS)
-    s.lock = choose(s.ends == s.run, STORES, FREE)
-@system.step("shared/team_state poison -")
-def store_poison(s):
-    s.need(s.lock == STORES)
-    s.lock, s.poison, s.is_shut[:] = SHUTS, s.ends, False
-@system.step("shared/team_state shut -")
-def shut(s, r):
-    s.need(s.lock == SHUTS)
-    s.is_shut[r], s.present[r] = True, higher(s.present[r], passes(s.ends) + 1)
-@system.step()
+    s.need(1 <= n, n <= s.run)
+    s.ends = n
+@system.step("shared/team_state run -", lock=CHECKS)
+def check_run(s): s.lock = choose(s.ends == s.run, STORES, FREE)
+@system.step("shared/team_state poison -", lock=(STORES, SHUTS))
+def store_poison(s): s.poison, s.is_shut[:] = s.ends, False
+@system.step("shared/team_state shut -", lock=SHUTS)
+def shut(s, r): s.is_shut[r], s.present[r] = True, higher(s.present[r], passes(s.ends) + 1)
+@system.step(lock=(SHUTS, FREE))
 def unlock(s):
-    s.need(s.lock == SHUTS, s.every(lambda r: s.is_shut[r]))
-    s.lock, s.holds[:] = FREE, False
+    s.need(s.every(lambda r: s.is_shut[r]))
+    s.holds[:] = False
 @system.step()
 def shut_by_others(s, r, n):
     """A failure of another team, in which the rank's thread is a rank."""
@@ -111,18 +93,12 @@ def leave(s, r):
     """In good order, or after its own `poison`."""
     s.need(either(s.at[r] == IN, both(s.at[r] == ENDS, no(s.holds[r]))))
     s.failed[r], s.at[r] = choose(s.at[r] == ENDS, s.joined[r], s.failed[r]), LEAVES
-@system.step("shared/team_state leave -")
-def close(s, r):
-    s.need(s.at[r] == LEAVES)
-    s.at[r] = choose(s.present[r] == passes(s.joined[r]), CLOSES, SAYS)
-@system.step()
-def raise_present(s, r):
-    s.need(s.at[r] == CLOSES)
-    s.at[r], s.present[r] = SAYS, passes(s.joined[r]) + 1
-@system.step("shared/team_state has_left -")
-def say(s, r):
-    s.need(s.at[r] == SAYS)
-    s.at[r], s.left[r] = OUT, s.joined[r]
+@system.step("shared/team_state leave -", at=LEAVES)
+def close(s, r): s.at[r] = choose(s.present[r] == passes(s.joined[r]), CLOSES, SAYS)
+@system.step(at=(CLOSES, SAYS))
+def raise_present(s, r): s.present[r] = passes(s.joined[r]) + 1
+@system.step("shared/team_state has_left -", at=(SAYS, OUT))
+def say(s, r): s.left[r] = s.joined[r]
 
 def is_ended(s):
     """The run is poisoned, and its poisoner is done with all ranks."""

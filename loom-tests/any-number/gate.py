@@ -30,31 +30,27 @@ system.axioms = [z3.ForAll([_n], _slot(_n) != _slot(_n + 1))]
 def slot(episode):
     return _slot(episode) if z3.is_expr(episode) else episode % system.sizes["slot"]
 
-@system.step("shared/port/collective show_all -", "mailbox/gate eager_slot -", "mailbox/channel write -")
+@system.step("shared/port/collective show_all -", "mailbox/gate eager_slot -", "mailbox/channel write -", at=(IDLE, WRITING))
 def show_all(s, r):
-    s.need(s.at[r] == IDLE)
-    s.at[r], s.episode[r] = WRITING, s.episode[r] + 1
+    s.episode[r] = s.episode[r] + 1
     s.holds[r, slot(s.episode[r])] = TORN
-@system.step("mailbox/gate show -")
+@system.step("mailbox/gate show -", at=(WRITING, LOOKING))
 def show(s, r):
-    s.need(s.at[r] == WRITING)
     episode = s.episode[r]
-    s.at[r], s.shown[r], s.has_read[r, :] = LOOKING, episode, False
+    s.shown[r], s.has_read[r, :] = episode, False
     s.word[r, slot(episode)], s.holds[r, slot(episode)] = episode, episode
 @system.step("mailbox/gate has_shown -", "mailbox/gate has_shown_within -",
-             "mailbox/gate has_shown_two_lines_within -", "shared/port/collective look -")
+             "mailbox/gate has_shown_two_lines_within -", "shared/port/collective look -", at=LOOKING)
 def has_shown(s, r, q):
-    s.need(s.at[r] == LOOKING, r != q, no(s.has_read[r, q]), no(s.reads[r, q]))
+    s.need(r != q, no(s.has_read[r, q]), no(s.reads[r, q]))
     s.need(s.word[q, slot(s.episode[r])] == s.episode[r])
     s.reads[r, q] = True
-@system.step("mailbox/gate read -", "mailbox/channel read -")
+@system.step("mailbox/gate read -", "mailbox/channel read -", at=LOOKING)
 def read(s, r, q):
-    s.need(s.at[r] == LOOKING, s.reads[r, q])
+    s.need(s.reads[r, q])
     s.reads[r, q], s.has_read[r, q], s.got[r, q] = False, True, s.holds[q, slot(s.episode[r])]
-@system.step("shared/port/collective looked_at_all -")
-def looked_at_all(s, r):
-    s.need(s.at[r] == LOOKING, s.every(lambda q: either(r == q, s.has_read[r, q])))
-    s.at[r] = IDLE
+@system.step("shared/port/collective looked_at_all -", at=(LOOKING, IDLE))
+def looked_at_all(s, r): s.need(s.every(lambda q: either(r == q, s.has_read[r, q])))
 @system.step("shared/port/waiting quiesce -")
 def quiesce(s, r):
     s.need(s.at[r] != DEAD)

@@ -34,8 +34,7 @@ def room(n):
     return _room(n) if z3.is_expr(n) else (n - 1) % system.sizes["room"]
 
 @system.step("shared/message_ring finds_room -")
-def finds_room(s):
-    s.known = s.taken
+def finds_room(s): s.known = s.taken
 @system.step("shared/message_ring push -", "shared/message_ring has_room -", "shared/message_ring has_slot -")
 def push(s):
     s.need(no(s.writes), s.sent - s.known < s.size("slot"))

@@ -44,103 +44,77 @@ def has_come(s):
                   both(s.awaits == LAST, s.every(lambda q: s.news[q, LAST])),
                   both(s.awaits == ANY, s.some(lambda q: s.news[q, ANY])))
 
-@system.step()
+@system.step(at=AWAKE)
 def hear(s, q, k):
     """What was published is no news any more, in what order ever."""
-    s.need(s.at == AWAKE, ONE <= k, k < END)
+    s.need(ONE <= k, k < END)
     s.news[q, k] = False
-@system.step()
+@system.step(at=(AWAKE, LOOKS))
 def begin(s, q, k):
-    s.need(s.at == AWAKE, ONE <= k, k < END)
-    s.at, s.awaits, s.awaited = LOOKS, k, q
-@system.step("shared/port/waiting wait_long -")
-def end(s):
-    s.need(s.at == LOOKS, has_come(s))
-    s.at = AWAKE
-@system.step("shared/port/waiting sleep -")
+    s.need(ONE <= k, k < END)
+    s.awaits, s.awaited = k, q
+@system.step("shared/port/waiting wait_long -", at=(LOOKS, AWAKE))
+def end(s): s.need(has_come(s))
+@system.step("shared/port/waiting sleep -", at=(LOOKS, MARKS))
 def not_yet(s, q):
-    s.need(s.at == LOOKS, no(s.is_over), no(s.news[q, s.awaits]))
+    s.need(no(s.is_over), no(s.news[q, s.awaits]))
     s.need(either(s.awaits != ONE, q == s.awaited), either(s.awaits == LAST, no(has_come(s))))
-    s.at = MARKS
-@system.step("wait/mark set -")
-def set_mark(s):
-    s.need(s.at == MARKS)
-    s.at, s.mark = NAMES, True
-@system.step("wait/mark clear -", "wait/mark fade -")
-def clear_mark(s):
-    s.need(s.at == AWAKE)
-    s.mark = False
-@system.step("wait/berth sleep -", "wait/word store -")
+@system.step("wait/mark set -", at=(MARKS, NAMES))
+def set_mark(s): s.mark = True
+@system.step("wait/mark clear -", "wait/mark fade -", at=AWAKE)
+def clear_mark(s): s.mark = False
+@system.step("wait/berth sleep -", "wait/word store -", at=(NAMES, AGAIN))
 def name(s):
-    s.need(s.at == NAMES)
-    s.at, s.named, s.word = AGAIN, s.awaited, choose(s.awaits == ONE, RANK, EVERYBODY)
+    s.named, s.word = s.awaited, choose(s.awaits == ONE, RANK, EVERYBODY)
     s.has_looked[:], s.has_looked_at_end = False, False
-@system.step()
+@system.step(at=AGAIN)
 def look_again(s, q):
-    s.need(s.at == AGAIN, no(s.has_looked[q]), no(s.news[q, s.awaits]))
+    s.need(no(s.has_looked[q]), no(s.news[q, s.awaits]))
     s.has_looked[q] = True
-@system.step()
+@system.step(at=AGAIN)
 def look_at_end(s):
-    s.need(s.at == AGAIN, no(s.has_looked_at_end), no(s.is_over))
+    s.need(no(s.has_looked_at_end), no(s.is_over))
     s.has_looked_at_end = True
-@system.step()
-def over(s, q):
-    s.need(s.at == AGAIN, either(s.is_over, s.news[q, s.awaits]))
-    s.at = WAKES
-@system.step()
+@system.step(at=(AGAIN, WAKES))
+def over(s, q): s.need(either(s.is_over, s.news[q, s.awaits]))
+@system.step(at=(AGAIN, SLEEPS))
 def in_vain(s, q):
-    s.need(s.at == AGAIN, s.has_looked_at_end, s.has_looked[q])
+    s.need(s.has_looked_at_end, s.has_looked[q])
     s.need(either(s.awaits == LAST, both(s.awaits == ONE, q == s.awaited),
                   s.every(lambda x: s.has_looked[x])))
-    s.at = SLEEPS
-@system.step("wait/word sleep -", "wait/system sleep -")
+@system.step("wait/word sleep -", "wait/system sleep -", at=SLEEPS)
 def sleep(s):
     """The system compares the word and puts the thread to sleep at once."""
-    s.need(s.at == SLEEPS)
     s.at = choose(is_own(s), ASLEEP, WAKES)
-@system.step()
-def wake_by_itself(s):
-    s.need(s.at == ASLEEP)
-    s.at = WAKES
-@system.step("wait/word change -")
-def take_back(s):
-    s.need(s.at == WAKES)
-    s.at, s.word = LOOKS, choose(is_own(s), NOBODY, s.word)
-@system.step()
+@system.step(at=(ASLEEP, WAKES))
+def wake_by_itself(s): pass
+@system.step("wait/word change -", at=(WAKES, LOOKS))
+def take_back(s): s.word = choose(is_own(s), NOBODY, s.word)
+@system.step(stage=(IDLE, PUBLISHED))
 def publish(s, q, k):
-    s.need(s.stage[q] == IDLE, ONE <= k, k <= END)
-    s.stage[q], s.tells[q], s.news[q, k] = PUBLISHED, k, True
+    s.need(ONE <= k, k <= END)
+    s.tells[q], s.news[q, k] = k, True
     s.is_over = either(s.is_over, k == END)
 @system.step("wait/mark is_set -", "shared/port/mod wake -", "shared/port/mod wake_for_any -",
-             "shared/comm_state wake_everybody -")
-def see_mark(s, q):
-    s.need(s.stage[q] == PUBLISHED)
-    s.stage[q] = choose(s.mark, CALLS, IDLE)
-@system.step("wait/berth call -", "wait/berth rouse -", "wait/word load -")
+             "shared/comm_state wake_everybody -", stage=PUBLISHED)
+def see_mark(s, q): s.stage[q] = choose(s.mark, CALLS, IDLE)
+@system.step("wait/berth call -", "wait/berth rouse -", "wait/word load -", stage=CALLS)
 def load_word(s, q):
-    s.need(s.stage[q] == CALLS)
     is_meant = either(both(s.word == RANK, s.named == q), both(s.word != NOBODY, s.tells[q] == END),
                       both(s.word == EVERYBODY, s.tells[q] == ANY))
     is_to_judge = both(s.word == EVERYBODY, s.tells[q] == LAST)
     s.saw[q], s.saw_named[q] = s.word, s.named
     s.stage[q] = choose(is_meant, MEANT, choose(is_to_judge, JUDGES, IDLE))
-@system.step("shared/port/collective finish_for -")
-def is_last(s, q):
-    s.need(s.stage[q] == JUDGES)
-    s.stage[q] = MEANT
-@system.step()
-def is_not_last(s, q, x):
-    s.need(s.stage[q] == JUDGES, no(s.news[x, LAST]))
-    s.stage[q] = IDLE
-@system.step("wait/berth wake -")
+@system.step("shared/port/collective finish_for -", stage=(JUDGES, MEANT))
+def is_last(s, q): pass
+@system.step(stage=(JUDGES, IDLE))
+def is_not_last(s, q, x): s.need(no(s.news[x, LAST]))
+@system.step("wait/berth wake -", stage=MEANT)
 def change(s, q):
-    s.need(s.stage[q] == MEANT)
     is_it = both(s.word == s.saw[q], either(s.word != RANK, s.named == s.saw_named[q]))
     s.stage[q], s.word = choose(is_it, CHANGED, IDLE), choose(is_it, NOBODY, s.word)
-@system.step("wait/word wake -", "wait/system wake -")
-def wake(s, q):
-    s.need(s.stage[q] == CHANGED)
-    s.stage[q], s.at = IDLE, choose(s.at == ASLEEP, WAKES, s.at)
+@system.step("wait/word wake -", "wait/system wake -", stage=(CHANGED, IDLE))
+def wake(s, q): s.at = choose(s.at == ASLEEP, WAKES, s.at)
 
 system.safe("while the owner sleeps, and what it waits for has come, a rank is about to wake it",
             lambda s: implies(both(s.at == ASLEEP, has_come(s)), s.some(lambda q: s.stage[q] != IDLE)))

@@ -130,12 +130,24 @@ class System:
         """Fields with these indices; numbers, truth values, or (`of`) one of those indices."""
         self.fields.update({name: (indices, value, of) for name, value in values.items()})
 
-    def step(self, *code):
+    def step(self, *code, **moves):
         """A step that stands for functions: folder and file in `src`, name, and the digest of its
-        atomic operations, "mailbox/gate show 0123abcd"."""
+        atomic operations, "mailbox/gate show 0123ab". A field (of its first index, if it has some)
+        has to be as it says there, or moves from the first value to the second."""
         def add(step):
-            self.steps[step.__name__], self.code[step.__name__] = step, code
-            return step
+            @functools.wraps(step)
+            def whole(s, *at):
+                for name, move in moves.items():
+                    field, (old, new) = getattr(s, name), move if isinstance(move, tuple) else (move, None)
+                    of_all = isinstance(field, Table)
+                    s.need((field[at[0]] if of_all else field) == old)
+                    if new is not None and of_all:
+                        field[at[0]] = new
+                    elif new is not None:
+                        setattr(s, name, new)
+                return step(s, *at)
+            self.steps[step.__name__], self.code[step.__name__] = whole, code
+            return whole
         return add
 
     def keeps(self, name, formula):
