@@ -20,47 +20,49 @@ system.has("r", at=OUT, call=0, lends=False)  # `Port::calls`, `Port::open`
 system.has("r", entered=0, finished=0, left=False, holds=0)  # Words; of which call the notice is.
 system.has("rq", uses=False, is_done=False)  # A rank a peer's memory; has seen that a peer is done.
 
-@system.step("shared/port/mod begin -", at=(OUT, IN))
+@system.step("shared/port/mod: begin 45eab3", at=(OUT, IN))
 def begin(s, r): s.call[r] = s.call[r] + 1
-@system.step("shared/port/collective put_up -", at=(IN, WRITING))
+@system.step("shared/port/collective: put_up 597cca", at=(IN, WRITING))
 def put_up(s, r):
     s.need(no(s.lends[r]))
     s.lends[r], s.holds[r] = True, TORN
-@system.step("mailbox/board show -", at=(WRITING, IN))
+@system.step("mailbox/board: show bfc8b2", at=(WRITING, IN))
 def show(s, r): s.holds[r], s.entered[r] = s.call[r], s.call[r]
-@system.step("mailbox/board look -", "mailbox/board notice -", "shared/port/collective await_notice -", at=IN)
+@system.step("mailbox/board: look f3f267, notice 0fbb44",
+             "shared/port/collective: await_notice 7967c9", at=IN)
 def look(s, r, q):
     s.need(r != q, s.entered[q] == s.call[r])
     s.uses[r, q] = True
-@system.step("mailbox/board finish -", "shared/port/collective finish -",
-             "shared/port/collective finish_for -", at=(IN, FINISHED))
+@system.step("mailbox/board: finish e21d45",
+             "shared/port/collective: finish d907b8, finish_for 5639cf", at=(IN, FINISHED))
 def finish(s, r): s.uses[r, :], s.finished[r] = False, s.call[r]
-@system.step("mailbox/board has_finished -")
+@system.step("mailbox/board: has_finished 232ce1")
 def has_finished(s, r, q):
     s.need(either(s.at[r] == FINISHED, both(s.at[r] == IN, s.lends[r])), s.finished[q] >= s.call[r])
     s.is_done[r, q] = True
-@system.step("shared/port/collective await_finished -", "shared/port/collective close -")
+@system.step("shared/port/collective: await_finished 0a2c2d, close 691143")
 def close(s, r):
     """A root that uses no memory does not finish."""
     s.need(either(s.at[r] == FINISHED, both(s.at[r] == IN, s.lends[r])))
     s.need(either(no(s.lends[r]), s.every(lambda q: either(q == r, s.is_done[r, q]))))
     s.need(s.every(lambda q: no(s.uses[r, q])))
     s.at[r], s.lends[r], s.is_done[r, :] = OUT, False, False
-@system.step("shared/team_state poison -")
+@system.step("shared/team_state: poison de85c9")
 def poison(s, r):
     s.need(one_of(s.at[r], OUT, IN, FINISHED))
     s.at[r], s.uses[r, :], s.is_done[r, :] = STOPPED, False, False
-@system.step("shared/comm_state leave -", "shared/port/waiting quiesce -", at=(STOPPED, QUIESCING))
+@system.step("shared/comm_state: leave b23dd2", "shared/port/waiting: quiesce bb7a42",
+             at=(STOPPED, QUIESCING))
 def leave(s, r): s.left[r] = True
-@system.step("shared/comm_state is_gone -", at=QUIESCING)
+@system.step("shared/comm_state: is_gone 579566", at=QUIESCING)
 def is_gone(s, r, q):
     s.need(either(s.left[q], no(s.lends[r]), s.finished[q] >= s.call[r]))
     s.is_done[r, q] = True
-@system.step("shared/port/waiting wait_to_the_end -", at=(QUIESCING, GONE))
+@system.step("shared/port/waiting: wait_to_the_end 0f1f00", at=(QUIESCING, GONE))
 def unwind(s, r):
     s.need(s.every(lambda q: either(q == r, s.is_done[r, q])))
     s.lends[r] = False
-@system.step("shared/team_state leave -", at=(OUT, GONE))
+@system.step("shared/team_state: leave b88f75", at=(OUT, GONE))
 def end(s, r):
     """The closure returns in good order."""
     s.left[r] = True
@@ -103,6 +105,9 @@ system.rare = {"poison", "end"}
 system.mistake("nobody waits for the readers", close=close_at_once)
 system.mistake("a failed rank does not quiesce", unwind=unwind_at_once)
 
+MODELS = {"loom-tests": [f"models::board::{it}" for it in (
+    "two_ranks_two_calls", "two_ranks_root_twice", "three_ranks_root")]}
+NEEDED = "board show store"
 RANKS, COUNTED = "board", ["rank"]
 
 def replay(one, e, r):

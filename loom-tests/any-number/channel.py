@@ -50,32 +50,32 @@ def learn(s, i, consumed):
     is_news = both(is_ahead(consumed, s.acked[i]), consumed % WRAP != s.acked[i] % WRAP)
     s.acked[i] = choose(is_news, consumed, s.acked[i])
 
-@system.step("mailbox/channel has_acked -", "mailbox/channel has_room -", "mailbox/channel can_post -",
-             "mailbox/channel eager_slot -", "mailbox/channel write -")
+@system.step("mailbox/channel: has_acked c5b4c8, has_room 5b74f9, can_post 035011",
+             "mailbox/channel: eager_slot 8c9d1f, write 581cc8")
 def write(s, i):
     s.need(no(s.writes[i]), is_ahead(s.acked[i], s.sent[i] + 1 - s.size("slot")))
     s.need(s.every(lambda k: implies(  # What is assumed.
         s.taken[i] < s.number[1 - i, k], s.sent[i] + 1 - s.tells[1 - i, k] < HALF)))
     s.writes[i], s.holds[i, slot(s.sent[i] + 1)] = True, TORN
-@system.step("mailbox/channel post -")
+@system.step("mailbox/channel: post fbb26b")
 def post(s, i):
     s.need(s.writes[i])
     n = s.sent[i] + 1
     s.writes[i], s.sent[i], s.number[i, slot(n)], s.holds[i, slot(n)] = False, n, n, n
     s.tells[i, slot(n)] = s.taken[i]
-@system.step("mailbox/channel look_at_ack -", "mailbox/channel learn -")
+@system.step("mailbox/channel: look_at_ack f212d5, learn fbb566")
 def look_at_ack(s, i): learn(s, i, s.ack[i])
-@system.step("mailbox/channel poll -", "mailbox/channel poll_for -")
+@system.step("mailbox/channel: poll b4d514, poll_for cdfc97")
 def poll(s, i):
     n = s.taken[i] + 1
     s.need(no(s.reads[i]), s.number[1 - i, slot(n)] % WRAP == n % WRAP)
     s.reads[i] = True
     learn(s, i, s.tells[1 - i, slot(n)])
-@system.step("mailbox/channel consume -", "mailbox/channel read -")
+@system.step("mailbox/channel: consume e55e27, read 09c6f0")
 def consume(s, i):
     s.need(s.reads[i])
     s.reads[i], s.taken[i], s.ack[1 - i] = False, s.taken[i] + 1, s.taken[i] + 1
-@system.step("mailbox/channel is_acked -", "shared/port/point_to_point wait_acked -")
+@system.step("mailbox/channel: is_acked 5bd8b4", "shared/port/point_to_point: wait_acked a5a5b9")
 def settle(s, i, n):
     s.need(n <= s.sent[i], n > s.sent[i] - HALF, is_ahead(s.acked[i], n))
     s.settled[i] = choose(n > s.settled[i], n, s.settled[i])
@@ -116,6 +116,8 @@ def poll_and_free(s, i):
 system.mistake("a slot more than there are", write=write_too_early)
 system.mistake("frees before it reads", poll=poll_and_free)
 
+MODELS = {"loom-tests": ["models::mailbox::wrap_around_of_numbers", "models::mailbox::exchange_inline_across_wrap"]}
+NEEDED = "channel post store"
 RANKS, COUNTED = "channel (post|poll|look)", []
 
 def begin(one, start):

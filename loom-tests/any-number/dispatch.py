@@ -27,9 +27,9 @@ system.has("w", has_rung=False, is_to_ring=False)  # In this epoch the caller ha
 system.has("w", is_done=False)  # and has seen that it is done.
 system.has("w", worker=LOOKS, seen=0, done=0, result=0, sleeps=False, token=False, mark=False)
 
-@system.step("team/handle dispatch -", caller=(IDLE, WRITES))
+@system.step("team/handle: dispatch 093a4a", caller=(IDLE, WRITES))
 def write(s): s.job = TORN
-@system.step("team/dispatch start -", caller=(WRITES, WAITS))
+@system.step("team/dispatch: start 7b4c8d", caller=(WRITES, WAITS))
 def start(s):
     s.epoch, s.job = s.epoch + 1, s.epoch + 1
     s.has_rung[:], s.is_done[:] = False, False
@@ -45,29 +45,29 @@ def ring(s, w):
 def has_started(s):
     return both(s.caller == WAITS, s.nap == NONE, s.every(
         lambda w: both(s.has_rung[w], no(s.is_to_ring[w]))))
-@system.step("team/dispatch await_workers -")
+@system.step("team/dispatch: await_workers 3f0212")
 def await_done(s, w):
     s.need(has_started(s), s.done[w] == s.epoch)
     s.is_done[w] = True
-@system.step("team/dispatch await_done -", "team/dispatch result -")
+@system.step("team/dispatch: await_done 75fe42, result a3020c")
 def go_on(s):
     s.need(has_started(s), s.every(lambda w: s.is_done[w]))
     s.caller = IDLE
-@system.step("wait/mark set -")
+@system.step("wait/mark: set c5b131")
 def set_mark(s, w):
     s.need(has_started(s), no(s.is_done[w]))
     s.nap, s.naps_for, s.mark[w] = MARKED, w, True
 @system.step(nap=MARKED)
 def look_for_nap(s): s.nap = choose(s.done[s.naps_for] == s.epoch, NONE, NAPS)
-@system.step("wait/mod nap -", nap=(NAPS, NONE))
+@system.step("wait/mod: nap 0f1f00", nap=(NAPS, NONE))
 def end_nap(s):
     """By the token, or by itself."""
     s.caller_token = False
-@system.step("team/dispatch fade -", "wait/mark fade -", "wait/mark clear -")
+@system.step("team/dispatch: fade e6f490", "wait/mark: fade 8c1618, clear e11a55")
 def clear_mark(s, w):
     s.need(has_started(s), s.mark[w])
     s.mark[w] = False
-@system.step("team/dispatch next -", "team/dispatch job -", worker=(LOOKS, RUNS))
+@system.step("team/dispatch: next b1e429, job a6cf45", worker=(LOOKS, RUNS))
 def come(s, w):
     s.need(s.epoch != s.seen[w])
     s.seen[w] = s.epoch
@@ -75,19 +75,19 @@ def come(s, w):
 def lie_down(s, w): s.sleeps[w] = True
 @system.step(worker=LIES)
 def look_again(s, w): s.worker[w] = choose(s.epoch != s.seen[w], IS_UP, SLEEPS)
-@system.step("wait/mod sleep -", worker=(SLEEPS, LOOKS))
+@system.step("wait/mod: sleep 8fdf8c", worker=(SLEEPS, LOOKS))
 def wake(s, w):
     """By the token, or for no reason."""
     s.token[w] = False
 @system.step(worker=(IS_UP, LOOKS))
 def get_up(s, w): s.sleeps[w] = False
-@system.step("team/run_rank take_part -", "team/worker work -", worker=(RUNS, RESULT))
+@system.step("team/run_rank: take_part 5b9343", "team/worker: work 7a3123", worker=(RUNS, RESULT))
 def write_result(s, w): s.result[w] = TORN
-@system.step("team/dispatch done -", worker=(RESULT, CHECKS))
+@system.step("team/dispatch: done 1ef9ef", worker=(RESULT, CHECKS))
 def done(s, w): s.result[w], s.done[w] = s.seen[w], s.seen[w]
-@system.step("wait/mark is_set -", worker=CHECKS)
+@system.step("wait/mark: is_set d0f2a6", worker=CHECKS)
 def see_mark(s, w): s.worker[w] = choose(s.mark[w], RINGS, LOOKS)
-@system.step("wait/mod wake -", worker=(RINGS, LOOKS))
+@system.step("wait/mod: wake 52dd8b", worker=(RINGS, LOOKS))
 def ring_back(s, w): s.caller_token = True
 
 system.safe("a worker runs the latest job, which is whole, and which the caller keeps", lambda s, w: (
@@ -148,6 +148,9 @@ system.mistake("a bed that is marked once a wait", wake=wake_and_lie)
 system.mistake("a mark after the look", set_mark=look_before_the_mark, look_for_nap=mark_and_nap)
 system.mistake("the caller goes on before its workers", go_on=go_on_at_once)
 
+MODELS = {"loom-tests": [f"models::dispatch::{it}" for it in (
+    "two_jobs_and_stop_asleep", "a_caller_asleep")]}
+NEEDED = "dispatch start store"
 RANKS, COUNTED = "dispatch next", ["worker"]  # The workers; the caller is none.
 
 def replay(one, e, w):

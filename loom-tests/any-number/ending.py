@@ -31,23 +31,24 @@ def passes(run):
 def higher(a, b):
     return choose(a > b, a, b)
 
-@system.step("shared/team_state begin -")
+@system.step("shared/team_state: begin c493c4")
 def begin(s):
     """The caller has seen all ranks leave (`dispatch.py`)."""
     s.need(s.every(lambda r: both(s.at[r] == OUT, s.left[r] == s.run)))
     s.run = s.run + 1
-@system.step("shared/team_state join -", "shared/call_log run_pass -", at=OUT)
+@system.step("shared/team_state: join 98c7f7", "shared/call_log: run_pass 096190", at=OUT)
 def join(s, r):
     s.need(s.left[r] < s.run)
     s.at[r] = choose(s.present[r] > passes(s.run), JOINS, IN)
     s.joined[r], s.found[r], s.present[r] = s.run, s.present[r], passes(s.run)
 @system.step(at=(JOINS, IN))
 def put_back(s, r): s.present[r] = higher(s.present[r], s.found[r])
-@system.step("shared/port/mod is_open -", "shared/call_log present -", at=IN)
+@system.step("shared/port/mod: is_open 98d07e", "shared/call_log: present 370bb0", at=IN)
 def call(s, r): s.at[r] = choose(s.present[r] == passes(s.joined[r]), CALLS, REFUSED)
 @system.step(at=(CALLS, IN))
 def end_call(s, r): pass
-@system.step("comm/diagnose refuse_or_not -", "shared/team_state is_poisoned -", at=REFUSED)
+@system.step("comm/diagnose: refuse_or_not 33b6f6", "shared/team_state: is_poisoned dfbdb7",
+             at=REFUSED)
 def look_for_poison(s, r): s.at[r] = choose(s.poison == s.joined[r], HEARS, LOOKS)
 @system.step(at=(HEARS, FAILED))
 def shut_itself(s, r):
@@ -56,28 +57,29 @@ def shut_itself(s, r):
 @system.step(at=LOOKS)
 def look_once_more(s, r):
     s.at[r] = choose(s.present[r] == passes(s.joined[r]), CALLS, REOPENS)
-@system.step("shared/team_state reopen -", at=(REOPENS, REFUSED))
+@system.step("shared/team_state: reopen 2c9305", at=(REOPENS, REFUSED))
 def reopen(s, r): s.present[r] = passes(s.joined[r])
 @system.step()
 def fail(s, r):
     """By a panic, or in a wait."""
     s.need(one_of(s.at[r], IN, CALLS))
     s.at[r] = FAILED
-@system.step("shared/port/waiting quiesce -", lock=(FREE, CHECKS))
+@system.step("shared/port/waiting: quiesce bb7a42", lock=(FREE, CHECKS))
 def take_lock(s, r):
     """Of a rank that has failed, or has heard that another has."""
     s.need(s.at[r] == FAILED)
     s.ends, s.at[r], s.holds[r] = s.joined[r], ENDS, True
-@system.step("shared/team_state lock_cause -", "shared/thread tell -", lock=(FREE, CHECKS))
+@system.step("shared/team_state: lock_cause fad656", "shared/thread: tell 2eacfe",
+             lock=(FREE, CHECKS))
 def take_lock_of_others(s, n):
     """Of any thread, which ends run `n`."""
     s.need(1 <= n, n <= s.run)
     s.ends = n
-@system.step("shared/team_state run -", lock=CHECKS)
+@system.step("shared/team_state: run 41da5e", lock=CHECKS)
 def check_run(s): s.lock = choose(s.ends == s.run, STORES, FREE)
-@system.step("shared/team_state poison -", lock=(STORES, SHUTS))
+@system.step("shared/team_state: poison de85c9", lock=(STORES, SHUTS))
 def store_poison(s): s.poison, s.is_shut[:] = s.ends, False
-@system.step("shared/team_state shut -", lock=SHUTS)
+@system.step("shared/team_state: shut 5fd46d", lock=SHUTS)
 def shut(s, r): s.is_shut[r], s.present[r] = True, higher(s.present[r], passes(s.ends) + 1)
 @system.step(lock=(SHUTS, FREE))
 def unlock(s):
@@ -88,16 +90,16 @@ def shut_by_others(s, r, n):
     """A failure of another team, in which the rank's thread is a rank."""
     s.need(1 <= n, n <= s.run)
     s.present[r] = higher(s.present[r], passes(n) + 1)
-@system.step("team/run_rank take_part -")
+@system.step("team/run_rank: take_part 5b9343")
 def leave(s, r):
     """In good order, or after its own `poison`."""
     s.need(either(s.at[r] == IN, both(s.at[r] == ENDS, no(s.holds[r]))))
     s.failed[r], s.at[r] = choose(s.at[r] == ENDS, s.joined[r], s.failed[r]), LEAVES
-@system.step("shared/team_state leave -", at=LEAVES)
+@system.step("shared/team_state: leave b88f75", at=LEAVES)
 def close(s, r): s.at[r] = choose(s.present[r] == passes(s.joined[r]), CLOSES, SAYS)
 @system.step(at=(CLOSES, SAYS))
 def raise_present(s, r): s.present[r] = passes(s.joined[r]) + 1
-@system.step("shared/team_state has_left -", at=(SAYS, OUT))
+@system.step("shared/team_state: has_left 860833", at=(SAYS, OUT))
 def say(s, r): s.left[r] = s.joined[r]
 
 def is_ended(s):
@@ -149,6 +151,8 @@ system.rare = {"take_lock_of_others", "shut_by_others", "fail"}
 system.mistake("a rank joins by a store", join=join_by_a_store)
 system.mistake("no look for poison after a port is opened again", reopen=reopen_and_go_on)
 
+MODELS = {"shuttle-tests": ["failed::renew", "failed::caught", "failed::parked_workers"]}
+NEEDED = "team_state join swap"
 RANKS, COUNTED = "team_state join", ["rank"]
 
 def replay(one, e, r):

@@ -30,28 +30,30 @@ system.axioms = [z3.ForAll([_n], _slot(_n) != _slot(_n + 1))]
 def slot(episode):
     return _slot(episode) if z3.is_expr(episode) else episode % system.sizes["slot"]
 
-@system.step("shared/port/collective show_all -", "mailbox/gate eager_slot -", "mailbox/channel write -", at=(IDLE, WRITING))
+@system.step("shared/port/collective: show_all 7f79c3", "mailbox/gate: eager_slot 8c9d1f",
+             "mailbox/channel: write 581cc8", at=(IDLE, WRITING))
 def show_all(s, r):
     s.episode[r] = s.episode[r] + 1
     s.holds[r, slot(s.episode[r])] = TORN
-@system.step("mailbox/gate show -", at=(WRITING, LOOKING))
+@system.step("mailbox/gate: show dce503", at=(WRITING, LOOKING))
 def show(s, r):
     episode = s.episode[r]
     s.shown[r], s.has_read[r, :] = episode, False
     s.word[r, slot(episode)], s.holds[r, slot(episode)] = episode, episode
-@system.step("mailbox/gate has_shown -", "mailbox/gate has_shown_within -",
-             "mailbox/gate has_shown_two_lines_within -", "shared/port/collective look -", at=LOOKING)
+@system.step("mailbox/gate: has_shown c2a93b, has_shown_within 2307f2",
+             "mailbox/gate: has_shown_two_lines_within 7d0f66",
+             "shared/port/collective: look f37757", at=LOOKING)
 def has_shown(s, r, q):
     s.need(r != q, no(s.has_read[r, q]), no(s.reads[r, q]))
     s.need(s.word[q, slot(s.episode[r])] == s.episode[r])
     s.reads[r, q] = True
-@system.step("mailbox/gate read -", "mailbox/channel read -", at=LOOKING)
+@system.step("mailbox/gate: read c3481c", "mailbox/channel: read 09c6f0", at=LOOKING)
 def read(s, r, q):
     s.need(s.reads[r, q])
     s.reads[r, q], s.has_read[r, q], s.got[r, q] = False, True, s.holds[q, slot(s.episode[r])]
-@system.step("shared/port/collective looked_at_all -", at=(LOOKING, IDLE))
+@system.step("shared/port/collective: looked_at_all 5f9067", at=(LOOKING, IDLE))
 def looked_at_all(s, r): s.need(s.every(lambda q: either(r == q, s.has_read[r, q])))
-@system.step("shared/port/waiting quiesce -")
+@system.step("shared/port/waiting: quiesce bb7a42")
 def quiesce(s, r):
     s.need(s.at[r] != DEAD)
     s.at[r], s.reads[r, :], s.is_poisoned = DEAD, False, True
@@ -118,6 +120,8 @@ system.keeps("idle", lambda s, r, q: implies(
 system.rare = {"quiesce"}
 system.mistake("one slot", {"slot": 1})
 
+MODELS = {"loom-tests": ["models::gate::five_episodes"], "shuttle-tests": ["good::gates_of_three"]}
+NEEDED = "gate show store"
 RANKS, COUNTED = "gate show", ["rank"]
 
 def replay(one, e, r):

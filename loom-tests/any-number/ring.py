@@ -33,33 +33,33 @@ def slot(n):
 def room(n):
     return _room(n) if z3.is_expr(n) else (n - 1) % system.sizes["room"]
 
-@system.step("shared/message_ring finds_room -")
+@system.step("shared/message_ring: finds_room 318211")
 def finds_room(s): s.known = s.taken
-@system.step("shared/message_ring push -", "shared/message_ring has_room -", "shared/message_ring has_slot -")
+@system.step("shared/message_ring: push bd946f, has_room 310890, has_slot d91aee")
 def push(s):
     s.need(no(s.writes), s.sent - s.known < s.size("slot"))
     s.writes, s.to_room, s.holds[slot(s.sent + 1)] = True, False, TORN
-@system.step("shared/message_ring push_long -")
+@system.step("shared/message_ring: push_long d0b556")
 def push_long(s):
     s.need(no(s.writes), s.sent - s.known < s.size("room"))
     s.writes, s.to_room = True, True
     s.holds[slot(s.sent + 1)], s.room[room(s.sent + 1)] = TORN, TORN
-@system.step("shared/message_ring write_next -")
+@system.step("shared/message_ring: write_next d5b09c")
 def write_next(s):
     s.need(s.writes)
     n = s.sent + 1
     s.sent, s.writes = n, False
     s.number[slot(n)], s.holds[slot(n)], s.is_long[slot(n)] = n, n, s.to_room
     s.room[room(n)] = choose(s.to_room, n, s.room[room(n)])
-@system.step("shared/message_ring has_come -", "shared/message_ring awaited -", "shared/message_ring taken -")
+@system.step("shared/message_ring: has_come 1dee39, awaited aa5ce8, taken 4e6c08")
 def has_come(s):
     s.need(s.reads == 0, s.number[slot(s.taken + 1)] >= s.taken + 1)
     s.reads = s.taken + 1
-@system.step("shared/message_ring take_if -", "shared/message_ring read -")
+@system.step("shared/message_ring: take_if 9a7fd2, read 4411e4")
 def stay(s):
     s.need(s.reads > 0)
     s.reads = 0
-@system.step("shared/message_ring pass -")
+@system.step("shared/message_ring: pass fa2d91")
 def take(s):
     s.need(s.reads > 0)
     s.reads, s.taken = 0, s.reads
@@ -94,6 +94,9 @@ def push_long_like_a_short_one(s):
 system.mistake("frees before it reads", has_come=has_come_and_free)
 system.mistake("a room for two messages", push_long=push_long_like_a_short_one)
 
+MODELS = {"loom-tests": [f"models::ring::{it}" for it in (
+    "messages_in_order", "long_messages_in_order", "slots_are_used_again", "a_message_that_stays")]}
+NEEDED = "message_ring write_next store"
 RANKS, COUNTED = "$", []
 
 def replay(one, e, _):

@@ -53,17 +53,17 @@ def hear(s, q, k):
 def begin(s, q, k):
     s.need(ONE <= k, k < END)
     s.awaits, s.awaited = k, q
-@system.step("shared/port/waiting wait_long -", at=(LOOKS, AWAKE))
+@system.step("shared/port/waiting: wait_long 3f4b09", at=(LOOKS, AWAKE))
 def end(s): s.need(has_come(s))
-@system.step("shared/port/waiting sleep -", at=(LOOKS, MARKS))
+@system.step("shared/port/waiting: sleep 10d295", at=(LOOKS, MARKS))
 def not_yet(s, q):
     s.need(no(s.is_over), no(s.news[q, s.awaits]))
     s.need(either(s.awaits != ONE, q == s.awaited), either(s.awaits == LAST, no(has_come(s))))
-@system.step("wait/mark set -", at=(MARKS, NAMES))
+@system.step("wait/mark: set c5b131", at=(MARKS, NAMES))
 def set_mark(s): s.mark = True
-@system.step("wait/mark clear -", "wait/mark fade -", at=AWAKE)
+@system.step("wait/mark: clear e11a55, fade 8c1618", at=AWAKE)
 def clear_mark(s): s.mark = False
-@system.step("wait/berth sleep -", "wait/word store -", at=(NAMES, AGAIN))
+@system.step("wait/berth: sleep 18cbd7", "wait/word: store 8042d9", at=(NAMES, AGAIN))
 def name(s):
     s.named, s.word = s.awaited, choose(s.awaits == ONE, RANK, EVERYBODY)
     s.has_looked[:], s.has_looked_at_end = False, False
@@ -82,38 +82,38 @@ def in_vain(s, q):
     s.need(s.has_looked_at_end, s.has_looked[q])
     s.need(either(s.awaits == LAST, both(s.awaits == ONE, q == s.awaited),
                   s.every(lambda x: s.has_looked[x])))
-@system.step("wait/word sleep -", "wait/system sleep -", at=SLEEPS)
+@system.step("wait/word: sleep 2435da", "wait/system: sleep 84e29e", at=SLEEPS)
 def sleep(s):
     """The system compares the word and puts the thread to sleep at once."""
     s.at = choose(is_own(s), ASLEEP, WAKES)
 @system.step(at=(ASLEEP, WAKES))
 def wake_by_itself(s): pass
-@system.step("wait/word change -", at=(WAKES, LOOKS))
+@system.step("wait/word: change 52f6ba", at=(WAKES, LOOKS))
 def take_back(s): s.word = choose(is_own(s), NOBODY, s.word)
 @system.step(stage=(IDLE, PUBLISHED))
 def publish(s, q, k):
     s.need(ONE <= k, k <= END)
     s.tells[q], s.news[q, k] = k, True
     s.is_over = either(s.is_over, k == END)
-@system.step("wait/mark is_set -", "shared/port/mod wake -", "shared/port/mod wake_for_any -",
-             "shared/comm_state wake_everybody -", stage=PUBLISHED)
+@system.step("wait/mark: is_set d0f2a6", "shared/port/mod: wake 74e367, wake_for_any c20663",
+             "shared/comm_state: wake_everybody 608cb1", stage=PUBLISHED)
 def see_mark(s, q): s.stage[q] = choose(s.mark, CALLS, IDLE)
-@system.step("wait/berth call -", "wait/berth rouse -", "wait/word load -", stage=CALLS)
+@system.step("wait/berth: call 99470b, rouse 99470b", "wait/word: load c86072", stage=CALLS)
 def load_word(s, q):
     is_meant = either(both(s.word == RANK, s.named == q), both(s.word != NOBODY, s.tells[q] == END),
                       both(s.word == EVERYBODY, s.tells[q] == ANY))
     is_to_judge = both(s.word == EVERYBODY, s.tells[q] == LAST)
     s.saw[q], s.saw_named[q] = s.word, s.named
     s.stage[q] = choose(is_meant, MEANT, choose(is_to_judge, JUDGES, IDLE))
-@system.step("shared/port/collective finish_for -", stage=(JUDGES, MEANT))
+@system.step("shared/port/collective: finish_for 5639cf", stage=(JUDGES, MEANT))
 def is_last(s, q): pass
 @system.step(stage=(JUDGES, IDLE))
 def is_not_last(s, q, x): s.need(no(s.news[x, LAST]))
-@system.step("wait/berth wake -", stage=MEANT)
+@system.step("wait/berth: wake 89e44f", stage=MEANT)
 def change(s, q):
     is_it = both(s.word == s.saw[q], either(s.word != RANK, s.named == s.saw_named[q]))
     s.stage[q], s.word = choose(is_it, CHANGED, IDLE), choose(is_it, NOBODY, s.word)
-@system.step("wait/word wake -", "wait/system wake -", stage=(CHANGED, IDLE))
+@system.step("wait/word: wake cfe92b", "wait/system: wake c2561c", stage=(CHANGED, IDLE))
 def wake(s, q): s.at = choose(s.at == ASLEEP, WAKES, s.at)
 
 system.safe("while the owner sleeps, and what it waits for has come, a rank is about to wake it",
@@ -182,6 +182,9 @@ system.rare, system.seldom = {"wake_by_itself", "clear_mark", "publish"}, 0.1
 system.mistake("a mark after the look", not_yet=not_yet_and_no_mark, in_vain=in_vain_and_mark)
 system.mistake("no look after the name", name=name_and_sleep)
 
+MODELS = {"loom-tests": [f"models::waiting::a_mark_{it}" for it in (
+    "and_senders_that_do_not_fence", "that_stays_set", "that_is_cleared")]}
+NEEDED = "mark set store"
 RANKS, COUNTED = "waiting show store", ["rank"]  # Those that publish; the owner is none.
 
 def replay(one, e, q):

@@ -31,13 +31,16 @@ def function_at(path, line):
     return max(around, key=lambda it: it[1])[0] if around else "?"
 
 def operations(code, names):
-    """What a function ("mailbox/gate show") does with words, and with functions of the proofs."""
-    file, name = code.split()[:2]
-    access = r"[\w.\[\]]*\.(?:load|store|swap|fetch_\w+|compare_exchange\w*|with|with_mut)\([^(),|]*"
+    """What a function ("mailbox/gate show") does with words, and with functions of the proofs, in
+    its order; its whole body if it does neither."""
+    file, name = code.split()
+    argument = r"(?:(?!publish|consume)[^(),|])*"
+    access = rf"[\w.\[\]]*\.(?:load|store|swap|fetch_\w+|compare_exchange\w*|with|with_mut)\({argument}"
     pattern = rf"{access}|(?:publish|consume)\([\w:]+\)|\w*(?:Ordering::|fence\()\w*|\b(?:{names})\("
     bodies = [it[3] for it in functions(ROOT / "src" / f"{file}.rs") if it[0] == name]
     assert bodies, f"{code}: there is no such function"
-    return [re.sub(r"\s+", " ", it).strip() for body in bodies for it in re.findall(pattern, body)]
+    found = [it for body in bodies for it in re.findall(pattern, body)] or bodies
+    return "; ".join(re.sub(r"\s+", " ", it).strip() for it in found)
 
 def digest(code, names):
-    return hashlib.sha256("\n".join(operations(code, names)).encode()).hexdigest()[:6]
+    return hashlib.sha256(operations(code, names).encode()).hexdigest()[:6]

@@ -131,9 +131,9 @@ class System:
         self.fields.update({name: (indices, value, of) for name, value in values.items()})
 
     def step(self, *code, **moves):
-        """A step that stands for functions: folder and file in `src`, name, and the digest of its
-        atomic operations, "mailbox/gate show 0123ab". A field (of its first index, if it has some)
-        has to be as it says there, or moves from the first value to the second."""
+        """A step that stands for functions, each with the digest of its atomic operations
+        (`sources.py`): "mailbox/gate: show 0123ab, read 4567cd". A field (of its first index, if it
+        has some) has to be as it says there, or moves from the first value to the second."""
         def add(step):
             @functools.wraps(step)
             def whole(s, *at):
@@ -146,7 +146,9 @@ class System:
                     elif new is not None:
                         setattr(s, name, new)
                 return step(s, *at)
-            self.steps[step.__name__], self.code[step.__name__] = whole, code
+            self.steps[step.__name__], self.code[step.__name__] = whole, [
+                [f"{file} {pair.split()[0]}", pair.split()[1]] for file, them in (
+                    it.split(": ") for it in code) for pair in them.split(", ")]
             return whole
         return add
 

@@ -24,6 +24,9 @@ class Event:
         self.where = f"{stem} {sources.function_at(path, int(line))} {self.what}"
         self.text = path.read_text().splitlines()[int(line) - 1]
 
+def is_at(line, where):
+    return line != "begin" and Event(line).where == where
+
 class Wrong(Exception):
     """The code did what the system does not allow."""
 
