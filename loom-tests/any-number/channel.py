@@ -116,7 +116,7 @@ def poll_and_free(s, i):
 system.mistake("a slot more than there are", write=write_too_early)
 system.mistake("frees before it reads", poll=poll_and_free)
 
-MODELS = {"loom-tests": ["models::mailbox::wrap_around_of_numbers", "models::mailbox::exchange_inline_across_wrap"]}
+MODELS = {"loom-tests": ["models::mailbox::wrap_around_of_numbers", "models::mailbox::both_directions_inline"]}
 NEEDED = "channel post store"
 RANKS, COUNTED = "channel (post|poll|look)", []
 
