@@ -1,15 +1,11 @@
 """The board: ranks lend each other memory by notices, and end a call together
-(`src/mailbox/README.md`, "Boards"; `src/shared/README.md`, "Quiesce").
+(`src/mailbox/README.md`, "Boards"; `src/shared/README.md`, "Quiesce"), for any number of ranks and of
+calls. In a call any ranks show a notice, and any others use the memory that it names. A rank may fail
+in any wait and between accesses; then it ends the run, leaves, and quiesces.
 
-For any number of ranks and of calls. In a call any ranks show a notice, and any others use the memory
-that it names: all of them, of one root, or none. A rank may fail in any wait and between accesses;
-then it ends the run, leaves, and quiesces.
-
-Shown: a notice is read whole, by ranks in its call; and memory is used while it is lent only, until its
-owner returns from the call, or unwinds.
-"""
+Shown: a notice is read whole, by ranks in its call; memory is used while it is lent only, until its
+owner returns from the call, or unwinds."""
 from systems import System, both, either, implies, no, one_of
-
 system = System({"rank": 3}, r="rank", q="rank")
 # Between calls; in a call; writes its notice; has finished; has given up; has left, and waits for
 # those who may have its memory; is gone.
@@ -96,7 +92,6 @@ system.keeps("who is seen to be done is", lambda s, r, q: implies(s.is_done[r, q
 def close_at_once(s, r):
     s.need(s.at[r] == FINISHED)
     s.at[r], s.lends[r] = OUT, False
-
 def unwind_at_once(s, r):
     s.need(s.at[r] == QUIESCING)
     s.at[r], s.lends[r] = GONE, False
@@ -107,8 +102,7 @@ system.mistake("a failed rank does not quiesce", unwind=unwind_at_once)
 
 MODELS = {"loom-tests": [f"models::board::{it}" for it in (
     "two_ranks_two_calls", "two_ranks_root_twice", "three_ranks_root")]}
-NEEDED = "board show store"
-RANKS, COUNTED = "board", ["rank"]
+RANKS, COUNTED, NEEDED = "board", ["rank"], "board show store"
 
 def replay(one, e, r):
     def go_to(call):
@@ -116,22 +110,18 @@ def replay(one, e, r):
             if one.s.at[r] != OUT:
                 one.do("close", r)
             one.do("begin", r)
-
     if e.where == "board show write":
         go_to(one.s.call[r] + 1)
         one.do("put_up", r)
     elif e.where == "board show store":
-        one.saw(e.new, one.s.call[r])
-        one.do("show", r)
+        one.do("show", r, saw=(e.new, one.s.call[r]))
     elif e.where == "board look load" and e.then == "board notice read":
         go_to(e.old)
-        owner = one.owner(e, "board show store")
-        one.saw(e.old, one.s.entered[owner])
-        one.do("look", r, owner)
+        q = one.owner(e, "board show store")
+        one.do("look", r, q, saw=(e.old, one.s.entered[q]))
     elif e.where == "board finish store":
         go_to(e.new)
         one.do("finish", r)
     elif e.where == "board has_finished load" and e.old >= one.s.call[r]:
-        owner = one.owner(e, "board finish store")
-        one.saw(e.old, one.s.finished[owner])
-        one.do("has_finished", r, owner)
+        q = one.owner(e, "board finish store")
+        one.do("has_finished", r, q, saw=(e.old, one.s.finished[q]))

@@ -1,15 +1,12 @@
-"""The dispatch of a run: the caller starts its workers, and waits for them (`src/team/dispatch.rs`).
-
-For any number of workers and of jobs. Workers spin, or sleep without a limit; the caller may nap. A job
-is the closure of a run, with what it borrows; the caller is rank 0 meanwhile.
+"""The dispatch of a run: the caller starts its workers, and waits for them
+(`src/team/dispatch.rs`), for any number of workers and of jobs. Workers spin, or sleep without a
+limit; the caller may nap. A job is the closure of a run, with what it borrows.
 
 Shown: a worker runs each job once, while the caller keeps it; the caller goes on when every worker has
 left its result and uses nothing of the job any more. No wake-up is lost: where a worker sleeps and
 there is a job, the caller is about to ring; where the caller naps for a worker that is done, that
-worker is.
-"""
+worker is."""
 from systems import System, both, choose, either, implies, no, one_of
-
 system = System({"worker": 2}, w="worker")
 # The caller: has no job; writes one; rings for its workers, and waits for them.
 IDLE, WRITES, WAITS = range(3)
@@ -41,7 +38,6 @@ def change_word(s, w):
 def ring(s, w):
     s.need(s.is_to_ring[w])
     s.is_to_ring[w], s.token[w] = False, True
-
 def has_started(s):
     return both(s.caller == WAITS, s.nap == NONE, s.every(
         lambda w: both(s.has_rung[w], no(s.is_to_ring[w]))))
@@ -130,15 +126,12 @@ system.keeps("who naps gets a ring", lambda s: implies(
 def wake_and_lie(s, w):
     wake(s, w)
     s.worker[w] = LIES
-
 def look_before_the_mark(s, w):
     s.need(has_started(s), no(s.is_done[w]), s.done[w] != s.epoch)
     s.nap, s.naps_for = MARKED, w
-
 def mark_and_nap(s):
     s.need(s.nap == MARKED)
     s.nap, s.mark[s.naps_for] = NAPS, True
-
 def go_on_at_once(s):
     s.need(has_started(s))
     s.caller = IDLE
@@ -150,67 +143,52 @@ system.mistake("the caller goes on before its workers", go_on=go_on_at_once)
 
 MODELS = {"loom-tests": [f"models::dispatch::{it}" for it in (
     "two_jobs_and_stop_asleep", "a_caller_asleep")]}
-NEEDED = "dispatch start store"
-RANKS, COUNTED = "dispatch next", ["worker"]  # The workers; the caller is none.
+RANKS, COUNTED, NEEDED = "dispatch next", ["worker"], "dispatch start store"  # Ranks: the workers.
 
 def replay(one, e, w):
     s = one.s
     if w is None:
-        return replay_caller(one, e)
+        return replay_caller(one, e, s, range(len(one.ranks)))
     if s.worker[w] == CHECKS and e.where.startswith("dispatch next"):
         one.do("see_mark", w)  # Where no mark is modelled.
-    if e.where == "dispatch next load":
-        if s.worker[w] == LIES:
-            one.saw(e.old, s.epoch)
-            one.do("look_again", w)
-        elif s.worker[w] == LOOKS and e.old != s.seen[w]:
-            one.saw(e.old, s.epoch)
-            one.do("come", w)
+    if e.where == "dispatch next load" and s.worker[w] == LIES:
+        one.do("look_again", w, saw=(e.old, s.epoch))
+    elif e.where == "dispatch next load" and s.worker[w] != SLEEPS and e.old != s.seen[w]:
+        one.do("come", w, saw=(e.old, s.epoch))
     elif e.where in ("dispatch next swap", "wait sleep swap"):
         if s.worker[w] == SLEEPS:
-            one.saw(one.s.token[w], True)
-            one.do("wake", w)
+            one.do("wake", w, saw=(True, s.token[w]))
         if e.where.startswith("dispatch"):
-            one.saw(e.old, int(s.sleeps[w]))
-            one.do("lie_down" if e.new else "get_up", w)
+            one.do("lie_down" if e.new else "get_up", w, saw=(e.old, int(s.sleeps[w])))
     elif e.where == "dispatch done write":
         one.do("write_result", w)
     elif e.where == "dispatch done store":
-        one.saw(e.new, s.seen[w])
-        one.do("done", w)
+        one.do("done", w, saw=(e.new, s.seen[w]))
     elif e.where == "mark is_set load":
-        one.saw(e.old != 0, s.mark[w])
-        one.do("see_mark", w)
+        one.do("see_mark", w, saw=(e.old != 0, s.mark[w]))
     elif e.where == "wait wake swap":
         one.do("ring_back", w)
-
-def replay_caller(one, e):
-    s, workers = one.s, range(len(one.ranks))
+def replay_caller(one, e, s, workers):
+    w = one.owner(e, "dispatch done store")
     if e.where == "dispatch start write":
         if s.caller == WAITS:
             one.do("go_on")
         one.do("write")
     elif e.where == "dispatch start store":
-        one.do("start")
-        one.saw(e.new, one.s.epoch)
+        one.do("start", saw=(e.new, s.epoch + 1))
     elif e.where == "dispatch start swap":
-        known = one.owner(e, "dispatch next swap")
-        w = next(w for w in workers if not s.has_rung[w]) if known is None else known
-        one.saw(e.old, int(s.sleeps[w]))
-        one.do("change_word", w)
+        w = one.owner(e, "dispatch next swap")
+        w = next(w for w in workers if not s.has_rung[w]) if w is None else w
+        one.do("change_word", w, saw=(e.old, int(s.sleeps[w])))
     elif e.where == "wait wake swap":
         one.do("ring", next(w for w in workers if s.is_to_ring[w]))
-    elif e.where == "dispatch await_workers load":
-        w = one.owner(e, "dispatch done store")
-        if w is not None and s.nap == MARKED:
-            one.saw(e.old, s.done[w])
-            one.do("look_for_nap")
-        elif w is not None and e.old == s.epoch:
-            one.do("await_done", w)
+    elif e.where == "dispatch await_workers load" and w is not None and s.nap == MARKED:
+        one.do("look_for_nap", saw=(e.old, s.done[w]))
+    elif e.where == "dispatch await_workers load" and w is not None and e.old == s.epoch:
+        one.do("await_done", w)
     elif e.where == "mark set store":
         one.do("set_mark", one.owner(e, "mark is_set load"))
     elif e.where == "mark fade store" and e.new == 0:
         one.do("clear_mark", one.owner(e, "mark is_set load"))
     elif e.where == "wait sleep swap":
-        one.saw(s.caller_token, True)
-        one.do("end_nap")
+        one.do("end_nap", saw=(True, s.caller_token))

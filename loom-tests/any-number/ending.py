@@ -1,33 +1,28 @@
 """The end of a failed run: every rank hears of it, and no other run does (`src/shared/README.md`,
-"Calls that wait for nobody").
-
-For any number of ranks and of runs. Runs are poisoned by their ranks, or by threads of other runs,
-which may be late; a rank's `present` may be raised by failures of other teams. (How a failing rank
-waits until nobody reaches its memory is in `board.py`, how ranks that sleep wake in `sleeper.py`.)
+"Calls that wait for nobody"), for any number of ranks and of runs. Runs are poisoned by their ranks,
+or by threads of other runs, which may be late; a rank's `present` may be raised by failures of other
+teams. (How a failing rank waits until nobody reaches its memory is in `board.py`, how ranks that sleep
+wake in `sleeper.py`.)
 
 Shown: once a run is poisoned, and its poisoner is done, no rank of it begins a call, whether it has
 joined by then or joins later. Poison stays until the next run, which is not poisoned by it. Whoever
-sees that a failing rank has left finds the poison. Between runs each rank's port is closed.
-"""
+sees that a failing rank has left finds the poison. Between runs each rank's port is closed."""
 from systems import System, both, choose, either, implies, no, one_of
-
 system = System({"rank": 2}, r="rank", n=range(1, 9))
 # The lock of the cause: free; its holder looks which run it is; stores poison; shuts all ranks.
 FREE, CHECKS, STORES, SHUTS = range(4)
-# A rank: in no run; has joined, and is to put back what it has found; in the run; in a call; refused,
+# A rank: in no run; has joined, and is to put back what it has found; in the run; refused,
 # looks for poison; has found it; looks once more; opens its port again; has failed; ends the run;
 # leaves: is to look at `present`; to raise it; to say that it has left.
-OUT, JOINS, IN, CALLS, REFUSED, HEARS, LOOKS, REOPENS, FAILED, ENDS, LEAVES, CLOSES, SAYS = range(13)
+OUT, JOINS, IN, REFUSED, HEARS, LOOKS, REOPENS, FAILED, ENDS, LEAVES, CLOSES, SAYS = range(12)
 
 system.has("", run=0, poison=0, lock=FREE, ends=0)  # The last: the run that the holder is to end.
 system.has("r", at=OUT, joined=0, present=0, left=0)
 system.has("r", holds=False, is_shut=False)  # The lock; by its holder.
 system.has("r", found=0, failed=0)  # In `present`, by who joins; the latest run left in failure.
-
 def passes(run):
     """As `run_pass`."""
     return 2 * run
-
 def higher(a, b):
     return choose(a > b, a, b)
 
@@ -44,9 +39,7 @@ def join(s, r):
 @system.step(at=(JOINS, IN))
 def put_back(s, r): s.present[r] = higher(s.present[r], s.found[r])
 @system.step("shared/port/mod: is_open 98d07e", "shared/call_log: present 370bb0", at=IN)
-def call(s, r): s.at[r] = choose(s.present[r] == passes(s.joined[r]), CALLS, REFUSED)
-@system.step(at=(CALLS, IN))
-def end_call(s, r): pass
+def call(s, r): s.at[r] = choose(s.present[r] == passes(s.joined[r]), IN, REFUSED)
 @system.step("comm/diagnose: refuse_or_not 33b6f6", "shared/team_state: is_poisoned dfbdb7",
              at=REFUSED)
 def look_for_poison(s, r): s.at[r] = choose(s.poison == s.joined[r], HEARS, LOOKS)
@@ -56,14 +49,11 @@ def shut_itself(s, r):
     s.present[r] = higher(s.present[r], passes(s.joined[r]) + 1)
 @system.step(at=LOOKS)
 def look_once_more(s, r):
-    s.at[r] = choose(s.present[r] == passes(s.joined[r]), CALLS, REOPENS)
+    s.at[r] = choose(s.present[r] == passes(s.joined[r]), IN, REOPENS)
 @system.step("shared/team_state: reopen 2c9305", at=(REOPENS, REFUSED))
 def reopen(s, r): s.present[r] = passes(s.joined[r])
-@system.step()
-def fail(s, r):
-    """By a panic, or in a wait."""
-    s.need(one_of(s.at[r], IN, CALLS))
-    s.at[r] = FAILED
+@system.step(at=(IN, FAILED))
+def fail(s, r): """By a panic, or in a wait."""
 @system.step("shared/port/waiting: quiesce bb7a42", lock=(FREE, CHECKS))
 def take_lock(s, r):
     """Of a rank that has failed, or has heard that another has."""
@@ -101,7 +91,6 @@ def close(s, r): s.at[r] = choose(s.present[r] == passes(s.joined[r]), CLOSES, S
 def raise_present(s, r): s.present[r] = passes(s.joined[r]) + 1
 @system.step("shared/team_state: has_left 860833", at=(SAYS, OUT))
 def say(s, r): s.left[r] = s.joined[r]
-
 def is_ended(s):
     """The run is poisoned, and its poisoner is done with all ranks."""
     return both(s.run >= 1, s.poison == s.run, either(s.lock != SHUTS, s.ends != s.run))
@@ -131,8 +120,7 @@ system.keeps("ranks", lambda s, r: both(
     implies(s.at[r] == JOINS, s.found[r] == passes(s.run) + 1)))
 system.keeps("who ends the run", lambda s, r: both(
     implies(s.holds[r], both(s.at[r] == ENDS, s.lock != FREE, s.ends == s.run)),
-    implies(s.at[r] == ENDS, either(s.poison == s.run, both(
-        s.holds[r], s.lock != SHUTS)))))
+    implies(s.at[r] == ENDS, either(s.poison == s.run, both(s.holds[r], s.lock != SHUTS)))))
 system.keeps("who has failed", lambda s, r: implies(
     both(s.failed[r] == s.run, s.run >= 1), s.poison == s.run))
 system.keeps("who is shut finds out", lambda s, r: implies(both(s.run >= 1, s.poison == s.run), either(
@@ -142,7 +130,6 @@ system.keeps("who is shut finds out", lambda s, r: implies(both(s.run >= 1, s.po
 def join_by_a_store(s, r):
     join(s, r)
     s.at[r] = IN
-
 def reopen_and_go_on(s, r):
     reopen(s, r)
     s.at[r] = IN
@@ -152,54 +139,42 @@ system.mistake("a rank joins by a store", join=join_by_a_store)
 system.mistake("no look for poison after a port is opened again", reopen=reopen_and_go_on)
 
 MODELS = {"shuttle-tests": ["failed::renew", "failed::caught", "failed::parked_workers"]}
-NEEDED = "team_state join swap"
-RANKS, COUNTED = "team_state join", ["rank"]
+RANKS, COUNTED, NEEDED = "team_state join", ["rank"], "team_state join swap"
 
 def replay(one, e, r):
-    s, present = one.s, "team_state join swap"
+    s, other = one.s, one.owner(e, "team_state join swap")
     if e.where == "team_state begin store":
-        one.do("begin")
-        one.saw(e.new, one.s.run)
+        one.do("begin", saw=(e.new, s.run + 1))
     elif e.where == "team_state join swap":
-        one.saw(e.old, s.present[r])
-        one.do("put_back" if s.at[r] == JOINS else "join", r)
+        one.do("put_back" if s.at[r] == JOINS else "join", r, saw=(e.old, s.present[r]))
     elif e.where == "call_log present load":
         one.saw(e.old, s.present[r])
         if s.at[r] == LOOKS:
             one.do("look_once_more", r)
         elif e.then == "team_state leave store" and s.at[r] != OUT:
-            if s.at[r] == CALLS:
-                one.do("end_call", r)
             one.do("leave", r)
             one.do("close", r)
-        elif one_of(s.at[r], IN, CALLS):
-            if s.at[r] == CALLS:
-                one.do("end_call", r)
+        elif s.at[r] == IN:
             one.do("call", r)
     elif e.where == "team_state is_poisoned load" and s.at[r] == REFUSED:
-        one.saw(e.old, s.poison)
-        one.do("look_for_poison", r)
+        one.do("look_for_poison", r, saw=(e.old, s.poison))
     elif e.where == "team_state reopen swap":
         one.do("reopen", r)
     elif e.where == "team_state run load" and e.then == "team_state poison store":
-        if one_of(s.at[r], IN, CALLS):
+        if s.at[r] == IN:
             one.do("fail", r)
         one.do(*(["take_lock", r] if one.s.at[r] == FAILED else ["take_lock_of_others", e.old]))
         one.do("check_run")
     elif e.where == "team_state poison store":
-        one.do("store_poison")
-        one.saw(e.new, one.s.poison)
+        one.do("store_poison", saw=(e.new, s.ends))
     elif e.where == "team_state shut swap":
-        other = one.owner(e, present)
-        one.saw(e.old, s.present[other])
-        one.do("shut_itself" if s.at[r] == HEARS else "shut", other)
-        if one.s.lock == SHUTS and all(one.s.is_shut[it] for it in range(len(one.ranks))):
+        step = "shut_itself" if s.at[r] == HEARS else "shut"
+        one.do(step, other, saw=(e.old, s.present[other]))
+        if one.s.can("unlock"):
             one.do("unlock")
-    elif e.where == "team_state leave store" and one.owner(e, present) is not None:
-        one.do("raise_present", r)
-        one.saw(e.new, one.s.present[r])
+    elif e.where == "team_state leave store" and other is not None:
+        one.do("raise_present", r, saw=(e.new, e.old + 1))
     elif e.where == "team_state leave store" and s.at[r] == OUT:
         one.saw(e.new, s.left[r])  # Once more, at the end of its closure.
     elif e.where == "team_state leave store":
-        one.do("say", r)
-        one.saw(e.new, one.s.left[r])
+        one.do("say", r, saw=(e.new, s.joined[r]))

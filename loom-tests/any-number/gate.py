@@ -1,18 +1,14 @@
-"""The gate: all ranks exchange payloads by episodes, one slot after another, without
-acknowledgements (`src/mailbox/README.md`, "Gates").
+"""The gate: all ranks exchange payloads by episodes, without acknowledgements
+(`src/mailbox/README.md`, "Gates"), for any number of ranks, episodes and slots: of the four slots it
+is used only that those of an episode and of the next differ. A rank may die at any point, by poison
+or a panic, and shows nothing from then on.
 
-For any number of ranks, of episodes, and of slots: of the real four only this is used, that the slots
-of an episode and of the next differ. A rank may die at any point, by poison while it waits, or by a
-panic; it shows nothing from then on.
-
-Shown: who reads a slot reads the payload of its own episode, which nobody writes meanwhile; who goes
-on comes after all have arrived. A wait ends if all ranks go on: whom a rank waits for has a step that
-it can take, whatever others do, and each takes it nearer to the awaited word (the measure: its stage,
-and the peers that it has still to look at, and to read).
-"""
+Shown: who reads a slot reads its own episode's payload, which nobody writes; who goes on comes after
+all have arrived. A wait ends if all ranks go on: whom a rank waits for has a step that it can take
+whatever others do, and each takes it nearer to the awaited word (its stage; the peers that it has
+still to look at, and to read)."""
 from systems import System, both, choose, either, implies, no, one_of
 import z3
-
 system = System({"rank": 3, "slot": 4}, r="rank", q="rank", x="rank", k=range(4))
 # Between calls; writes its slot; waits for its peers; has given up.
 IDLE, WRITING, LOOKING, DEAD = range(4)
@@ -23,10 +19,8 @@ system.has("r", at=IDLE, episode=0)  # The episode that the rank is in: `Port::e
 system.has("r", shown=0)  # and the latest that it has shown.
 system.has("rk", word=0, holds=0)  # A slot's word, and of which episode the payload is.
 system.has("rq", reads=False, has_read=False, got=0)  # In its episode a rank a peer's payload.
-
 _slot, _n = z3.Function("slot", z3.IntSort(), z3.IntSort()), z3.Int("n")
 system.axioms = [z3.ForAll([_n], _slot(_n) != _slot(_n + 1))]
-
 def slot(episode):
     return _slot(episode) if z3.is_expr(episode) else episode % system.sizes["slot"]
 
@@ -67,15 +61,12 @@ system.safe("who goes on from an episode comes after all have shown it", lambda 
 system.safe("what a rank looks for stays in its slot once it is shown", lambda s, r, q: implies(
     both(s.at[r] == LOOKING, s.shown[q] >= s.episode[r]),
     s.word[q, slot(s.episode[r])] == s.episode[r]))
-
 def has_step(s, q):
     looks = s.every(lambda x: either(x == q, s.has_read[q, x], s.reads[q, x], s.can("has_shown", q, x)))
     return choose(s.at[q] == LOOKING, looks, s.at[q] != DEAD)
-
 system.safe("whom a rank waits for has a step, unless the run is poisoned", lambda s, r, q: implies(
     both(no(s.is_poisoned), s.at[r] == LOOKING, r != q,
          s.word[q, slot(s.episode[r])] != s.episode[r]), has_step(s, q)))
-
 def falls(before, after, step, mover):
     def stage(s, q):
         return choose(s.at[q] == LOOKING, 2, choose(s.at[q] == IDLE, 1, 0))
@@ -86,11 +77,9 @@ def falls(before, after, step, mover):
                     before.every(lambda x: left(after, q, x) == left(before, q, x)))
     lower = both(before.every(lambda x: left(after, mover, x) <= left(before, mover, x)),
                  before.some(lambda x: left(after, mover, x) < left(before, mover, x)))
-    return step == "quiesce" or both(
-        before.every(lambda q: either(q == mover, same(q))),
+    return step == "quiesce" or both(before.every(lambda q: either(q == mover, same(q))),
         either(after.shown[mover] > before.shown[mover], stage(after, mover) < stage(before, mover),
                both(stage(after, mover) == stage(before, mover), lower)))
-
 system.move("a step lowers its rank's measure, until it shows the next episode, and no other's", falls)
 
 system.keeps("stages", lambda s, r: both(
@@ -98,8 +87,7 @@ system.keeps("stages", lambda s, r: both(
     either(s.episode[r] == s.shown[r],
            both(s.episode[r] == s.shown[r] + 1, one_of(s.at[r], WRITING, DEAD))),
     implies(s.at[r] == WRITING, s.episode[r] == s.shown[r] + 1)))
-system.keeps("nobody is two episodes ahead", lambda s, r, q: both(
-    s.shown[q] >= s.shown[r] - 1,
+system.keeps("nobody is two episodes ahead", lambda s, r, q: both(s.shown[q] >= s.shown[r] - 1,
     implies(either(s.at[r] == IDLE, s.episode[r] > s.shown[r]), s.shown[q] >= s.shown[r])))
 system.keeps("the latest word", lambda s, r: s.word[r, slot(s.shown[r])] == s.shown[r])
 system.keeps("the word before", lambda s, r: either(
@@ -121,8 +109,7 @@ system.rare = {"quiesce"}
 system.mistake("one slot", {"slot": 1})
 
 MODELS = {"loom-tests": ["models::gate::five_episodes"], "shuttle-tests": ["good::gates_of_three"]}
-NEEDED = "gate show store"
-RANKS, COUNTED = "gate show", ["rank"]
+RANKS, COUNTED, NEEDED = "gate show", ["rank"], "gate show store"
 
 def replay(one, e, r):
     if e.where == "channel write write" and e.then == "gate show store":
@@ -130,8 +117,7 @@ def replay(one, e, r):
             one.do("looked_at_all", r)
         one.do("show_all", r)
     elif e.where == "gate show store":
-        one.saw(e.new, one.s.episode[r])
-        one.do("show", r)
+        one.do("show", r, saw=(e.new, one.s.episode[r]))
     elif e.where.startswith("gate has_shown") and e.old == one.s.episode[r]:
         one.notes[r] = one.owner(e, "gate show store")
         one.do("has_shown", r, one.notes[r])

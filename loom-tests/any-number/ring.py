@@ -1,16 +1,12 @@
-"""The ring of messages from one rank to another: tagged ones, and those of C and MPI
-(`src/shared/message_ring.rs`).
-
-For any number of messages, of slots, and of rooms, which are no more than slots. Takers are any ranks,
-one at a time: each holds the lock of the receiver's queue. Of slots and rooms this is used: those of
-numbers less apart than all of them differ. Numbers have 64 bits and do not wrap.
+"""The ring of messages from one rank to another, tagged ones, and those of C and MPI
+(`src/shared/message_ring.rs`), for any number of messages, slots, and rooms, which are no more than
+slots. Takers are any ranks, one at a time: each holds the lock of the receiver's queue. Slots (rooms)
+of numbers less apart than all of them differ. Numbers have 64 bits and do not wrap.
 
 Shown: a message is read whole, in its order, in its slot (memory of the slot's own is used alike) or
-in its room; nobody writes there meanwhile. A message that is to stay is found again.
-"""
+its room; nobody writes there meanwhile. A message that is to stay is found again."""
 from systems import System, both, choose, either, implies, no
 import z3
-
 system = System({"slot": 2, "room": 1}, k="slot", m="room", n=range(1, 30))
 TORN = -1
 
@@ -19,17 +15,14 @@ system.has("", taken=0, reads=0)  # The word; and the message that is being read
 system.has("", writes=False, to_room=False)
 system.has("k", number=0, holds=0, is_long=False)  # A slot's word, its message, whether in a room.
 system.has("m", room=0)  # Of which message the data is.
-
 _slot = z3.Function("slot", z3.IntSort(), system.sort_of("k"))
 _room = z3.Function("room", z3.IntSort(), system.sort_of("m"))
 _slots, _rooms, _a, _b = z3.Ints("slot room a b")
 system.axioms = [1 <= _rooms, _rooms <= _slots, z3.ForAll([_a, _b], both(
     implies(both(0 < _a - _b, _a - _b < _slots), _slot(_a) != _slot(_b)),
     implies(both(0 < _a - _b, _a - _b < _rooms), _room(_a) != _room(_b))))]
-
 def slot(n):
     return _slot(n) if z3.is_expr(n) else (n - 1) % system.sizes["slot"]
-
 def room(n):
     return _room(n) if z3.is_expr(n) else (n - 1) % system.sizes["room"]
 
@@ -69,7 +62,6 @@ system.safe("what is read is whole, in its slot and its room, which nobody write
                       either(no(s.is_long[slot(s.reads)]), s.room[room(s.reads)] == s.reads))))
 system.safe("a message that was sent is found where it is looked for, and no other", lambda s: (
     s.sent > s.taken) == (s.number[slot(s.taken + 1)] >= s.taken + 1))
-
 def is_under_way(s, n):
     return both(s.taken < n, n <= s.sent)
 
@@ -86,18 +78,15 @@ system.keeps("nothing is ahead", lambda s, k: s.number[k] <= s.sent)
 def has_come_and_free(s):
     has_come(s)
     s.taken = s.reads
-
 def push_long_like_a_short_one(s):
     push(s)
     s.to_room, s.room[room(s.sent + 1)] = True, TORN
-
 system.mistake("frees before it reads", has_come=has_come_and_free)
 system.mistake("a room for two messages", push_long=push_long_like_a_short_one)
 
 MODELS = {"loom-tests": [f"models::ring::{it}" for it in (
     "messages_in_order", "long_messages_in_order", "slots_are_used_again", "a_message_that_stays")]}
-NEEDED = "message_ring write_next store"
-RANKS, COUNTED = "$", []
+RANKS, COUNTED, NEEDED = "$", [], "message_ring write_next store"
 
 def replay(one, e, _):
     if e.where == "message_ring push_long write":
@@ -105,15 +94,12 @@ def replay(one, e, _):
     elif e.where == "message_ring write_next write":
         one.do("push_long" if one.notes.pop("in a room", False) else "push")
     elif e.where == "message_ring write_next store":
-        one.do("write_next")
-        one.saw(e.new, one.s.sent)
+        one.do("write_next", saw=(e.new, one.s.sent + 1))
     elif e.where == "message_ring finds_room load":
-        one.saw(e.old, one.s.taken)
-        one.do("finds_room")
+        one.do("finds_room", saw=(e.old, one.s.taken))
     elif e.where == "message_ring read read":
         if one.s.reads:
             one.do("stay")
         one.do("has_come")
     elif e.where == "message_ring pass store":
-        one.saw(e.new, one.s.reads)
-        one.do("take")
+        one.do("take", saw=(e.new, one.s.reads))

@@ -1,19 +1,15 @@
-"""The mark and the sleeper: a rank sleeps until another has something for it, and no wake-up is lost
-(`src/wait/mark.rs`, `src/wait/berth.rs`).
-
-For one seat (each is for itself), any number of ranks that publish for it, and of sleeps. Its owner
-waits for one rank, for the last of all, or for any; ranks publish such things in any order, and one
-may be the end of the run. Sequentially consistent, so fences stand for nothing: what is shown is that
-the order of accesses is right. Where the system refuses heavy fences naps are short, and nothing is
-claimed.
+"""The mark and the sleeper: a rank sleeps until another has something for it
+(`src/wait/mark.rs`, `src/wait/berth.rs`), for one seat (each is for itself), and any number of ranks
+that publish for it and of sleeps. Its owner waits for one rank, for the last of all, or for any; the
+end of the run may come between. As all is sequentially consistent fences stand for nothing: what is
+shown is that the order of accesses is right. Where the system refuses heavy fences naps are short,
+and nothing is claimed.
 
 Shown: while the owner sleeps and what it waits for has come, a rank is about to wake it. The wait ends
 if all ranks go on: each step of that rank, which waits for nobody, takes it nearer to the wake, and
-then each of the owner's steps takes it nearer to the end of its wait. (For that, a look of who waits
-for any counts as one access, though it looks at the rings of all.)
-"""
+then each of the owner's takes it nearer to the end of its wait. (There a look of who waits for any, at
+the rings of all, counts as one access.)"""
 from systems import System, both, choose, either, implies, no, one_of
-
 system = System({"rank": 3}, q="rank", x="rank", k=range(4))
 # What is published, and waited for: something for the owner alone; that all are done, of whom the
 # last counts; a message that any may send; the end of the run.
@@ -33,12 +29,10 @@ system.has("", has_looked_at_end=False)
 system.has("qk", news=False)  # Published, and not heard.
 system.has("q", stage=IDLE, tells=ONE, saw=NOBODY)  # What a rank has published; the word, as read.
 system.has("q", of="q", saw_named=0)
-
 def is_own(s):
     """Whether the word is as the owner has written it."""
     return either(both(s.awaits == ONE, s.word == RANK, s.named == s.awaited),
                   both(s.awaits != ONE, s.word == EVERYBODY))
-
 def has_come(s):
     return either(s.is_over, both(s.awaits == ONE, s.news[s.awaited, ONE]),
                   both(s.awaits == LAST, s.every(lambda q: s.news[q, LAST])),
@@ -122,7 +116,6 @@ system.safe("once what the owner waits for has come, it has a step, unless it sl
             lambda s: implies(has_come(s), either(
                 one_of(s.at, AWAKE, ASLEEP, MARKS, NAMES, SLEEPS, WAKES), s.can("end"),
                 s.some(lambda q: s.can("over", q)))))
-
 def falls(before, after, step, mover):
     if step in ("see_mark", "load_word", "is_last", "is_not_last", "change", "wake"):
         same = before.every(lambda q: either(q == mover, after.stage[q] == before.stage[q]))
@@ -130,16 +123,12 @@ def falls(before, after, step, mover):
     if step in ("look_again", "look_at_end", "begin", "clear_mark", "publish", "hear"):
         return after.at == (before.at if step != "begin" else LOOKS)  # A look at each word once.
     return implies(has_come(before), after.at < before.at)
-
 system.move("steps lead to the wake and, once all has come, to the end of the wait", falls)
-
 def is_about_to_wake(s, q, kind):
     """It has published this, and will change the word."""
     saw = both(s.saw[q] == s.word, either(s.word != RANK, s.saw_named[q] == s.named))
-    return both(s.tells[q] == kind, either(
-        one_of(s.stage[q], PUBLISHED, CALLS),
+    return both(s.tells[q] == kind, either(one_of(s.stage[q], PUBLISHED, CALLS),
         both(either(s.stage[q] == MEANT, both(s.stage[q] == JUDGES, kind == LAST)), saw)))
-
 def is_named(s):
     return both(s.at >= ASLEEP, s.at <= AGAIN, is_own(s))
 
@@ -169,11 +158,9 @@ system.keeps("end", lambda s: implies(
 def not_yet_and_no_mark(s, q):
     not_yet(s, q)
     s.at = NAMES
-
 def in_vain_and_mark(s, q):
     in_vain(s, q)
     s.mark = True
-
 def name_and_sleep(s):
     name(s)
     s.at = SLEEPS
@@ -184,21 +171,18 @@ system.mistake("no look after the name", name=name_and_sleep)
 
 MODELS = {"loom-tests": [f"models::waiting::a_mark_{it}" for it in (
     "and_senders_that_do_not_fence", "that_stays_set", "that_is_cleared")]}
-NEEDED = "mark set store"
-RANKS, COUNTED = "waiting show store", ["rank"]  # Those that publish; the owner is none.
+RANKS, COUNTED, NEEDED = "waiting show store", ["rank"], "mark set store"  # The owner is no rank.
 
 def replay(one, e, q):
-    s, asked = one.s, one.notes
+    s, notes = one.s, one.notes
     if q is not None and s.stage[q] == CHANGED:
         one.do("wake", q)
     if e.where == "waiting show store":
         one.do("publish", q, ONE)
     elif e.where == "mark is_set load":
-        one.saw(e.old != 0, s.mark)
-        one.do("see_mark", q)
+        one.do("see_mark", q, saw=(e.old != 0, s.mark))
     elif e.where == "word load load":
-        one.saw(e.old != 0, s.word != NOBODY)
-        one.do("load_word", q)
+        one.do("load_word", q, saw=(e.old != 0, s.word != NOBODY))
     elif e.where == "word change swap" and q is not None:
         one.do("change", q)
         one.saw(e.new != e.old, one.s.stage[q] == CHANGED)
@@ -206,7 +190,7 @@ def replay(one, e, q):
         q = one.owner(e, "waiting show store")
         if s.at == AWAKE:
             one.do("begin", q, ONE)
-        has_come = e.old > asked.get(q, 0)
+        has_come = e.old > notes.get(q, 0)
         one.saw(has_come, one.s.news[q, ONE])
         if one.s.at == AGAIN:
             one.do("over" if has_come else "look_again", q)
@@ -214,21 +198,19 @@ def replay(one, e, q):
             one.do("not_yet", q)
         else:
             one.do("end")
-            asked[q] = asked.get(q, 0) + 1
-            if e.old == asked[q]:
+            notes[q] = notes.get(q, 0) + 1
+            if e.old == notes[q]:
                 one.do("hear", q, ONE)
     elif e.where in ("mark set store", "mark clear store"):
         one.do("set_mark" if e.new else "clear_mark")
     elif e.where == "word store store":
         one.do("name")
-        asked["word"] = e.new
+        notes["word"] = e.new
     elif e.where == "word sleep swap":
         one.do("look_at_end")
         one.do("in_vain", s.awaited)
-        one.saw(e.old == asked["word"], is_own(one.s))
-        one.do("sleep")
+        one.do("sleep", saw=(e.old == notes["word"], is_own(one.s)))
     elif e.where == "word change swap":
         if s.at == ASLEEP:
             one.do("wake", next(it for it in range(len(one.ranks)) if s.stage[it] == CHANGED))
-        one.saw(e.new != e.old, is_own(one.s))
-        one.do("take_back")
+        one.do("take_back", saw=(e.new != e.old, is_own(one.s)))

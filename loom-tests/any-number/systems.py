@@ -19,32 +19,17 @@ import random
 
 import z3
 
-def plain(*them):
-    return not any(z3.is_expr(it) for it in them)
-
-def both(*them):
-    return all(them) if plain(*them) else z3.And(*them)
-
-def either(*them):
-    return any(them) if plain(*them) else z3.Or(*them)
-
-def no(it):
-    return not it if plain(it) else z3.Not(it)
-
-def implies(this, that):
-    return either(no(this), that)
-
-def choose(this, yes, other):
-    if plain(this):
-        return yes if this else other
-    return z3.If(this, yes, other)
-
-def one_of(it, *them):
-    return either(*[it == one for one in them])
+def plain(*them): return not any(z3.is_expr(it) for it in them)
+def both(*them): return all(them) if plain(*them) else z3.And(*them)
+def either(*them): return any(them) if plain(*them) else z3.Or(*them)
+def no(it): return not it if plain(it) else z3.Not(it)
+def implies(this, that): return either(no(this), that)
+def one_of(it, *them): return either(*[it == one for one in them])
+def choose(this, yes, other): return (yes if this else other) if plain(this) else z3.If(this, yes, other)
 
 @functools.cache
-def names_of(function):
-    return list(inspect.signature(function).parameters)
+def names_of(function): return list(inspect.signature(function).parameters)
+def names_in(closure): return closure.__code__.co_varnames[:closure.__code__.co_argcount]
 
 class Disabled(Exception):
     """A step is not allowed."""
@@ -53,17 +38,14 @@ class Table:
     """A field with indices, of which `:` stands for all; for the solver a function."""
     def __init__(self, look, numbers=None):
         self.look, self.numbers = look, numbers  # The latest assignment first.
-
     def copy(self):
         return Table(self.look, None if self.numbers is None else list(self.numbers))
-
     def __getitem__(self, at):
         at = at if isinstance(at, tuple) else (at,)
         for row, value in self.numbers or ():
             if all(a is None or a == b for a, b in zip(row, at)):
                 return value
         return self.look(*at)
-
     def __setitem__(self, at, value):
         at = at if isinstance(at, tuple) else (at,)
         row = tuple(None if isinstance(a, slice) else a for a in at)
@@ -80,39 +62,28 @@ class State:
     def __init__(self, system, fields, needs=None):
         self.__dict__.update(fields)
         self._system, self._needs = system, needs
-
     def copy(self):
         fields = {name: getattr(self, name) for name in self._system.fields}
         fields = {name: it.copy() if isinstance(it, Table) else it for name, it in fields.items()}
         return State(self._system, fields, None if self._needs is None else [])
-
     def need(self, *what):
         if self._needs is not None:
             self._needs += what
         elif not both(*what):
             raise Disabled(f"condition {[bool(it) for it in what].index(False) + 1}")
-
     def can(self, step, *at):
         """Whether a step is allowed, as a formula."""
         after = self.copy()
         try:
             self._system.steps[step](after, *at)
+            return True if after._needs is None else both(*after._needs)
         except Disabled:
             return False
-        return True if after._needs is None else both(*after._needs)
-
-    def size(self, name):
-        return self._system.sizes[name] if self._needs is None else z3.Int(name)
-
-    def every(self, what):
-        """That a formula of some indices, told by their names, holds for all of them."""
-        return self._of(what, z3.ForAll, all)
-
-    def some(self, what):
-        return self._of(what, z3.Exists, any)
-
-    def _of(self, what, quantify, join):
-        names = what.__code__.co_varnames[:what.__code__.co_argcount]
+    def size(self, name): return self._system.sizes[name] if self._needs is None else z3.Int(name)
+    def every(self, what): return self.quantify(what, names_in(what), z3.ForAll, all)
+    def some(self, what): return self.quantify(what, names_in(what), z3.Exists, any)
+    def quantify(self, what, names, quantify, join):
+        """That a formula of indices, told by their names, holds for all of them, or for some."""
         if self._needs is None:
             return join(what(*at) for at in self._system.indices(names))
         at = [z3.FreshConst(self._system.sort_of(name), name) for name in names]
@@ -125,11 +96,9 @@ class System:
         self.sizes, self.sorts, self.rare, self.seldom = sizes, sorts, set(), 0.03
         self.fields, self.steps, self.code, self.invariant, self.claims = {}, {}, {}, {}, {}
         self.moves, self.axioms, self.mistakes = {}, [], {}
-
     def has(self, indices, of=None, **values):
         """Fields with these indices; numbers, truth values, or (`of`) one of those indices."""
         self.fields.update({name: (indices, value, of) for name, value in values.items()})
-
     def step(self, *code, **moves):
         """A step that stands for functions, each with the digest of its atomic operations
         (`sources.py`): "mailbox/gate: show 0123ab, read 4567cd". A field (of its first index, if it
@@ -151,59 +120,42 @@ class System:
                     it.split(": ") for it in code) for pair in them.split(", ")]
             return whole
         return add
-
     def keeps(self, name, formula):
         """A part of the invariant: a formula of a state and indices, for all of them."""
         self.invariant[name] = formula
-
-    def safe(self, name, formula):
-        self.claims[name] = formula
-
+    def safe(self, name, formula): self.claims[name] = formula
     def move(self, name, formula):
         """A claim on each step: of the states before and after, its name, its first index."""
         self.moves[name] = formula
-
     def mistake(self, called, /, sizes=None, **steps):
         """Other steps, or other sizes, of which the axioms do not hold."""
         self.mistakes[called] = sizes or {}, steps
-
     def sort_of(self, name):
         sort = self.sorts[name[0]]
         return z3.DeclareSort(sort) if isinstance(sort, str) else z3.IntSort()
-
     def indices(self, names):
         sorts = [self.sorts[name[0]] for name in names]
         return itertools.product(*[range(self.sizes[s]) if isinstance(s, str) else s for s in sorts])
-
     def holds(self, formula, s):
         """A formula of a state and indices, in this state, for all of them."""
-        names = names_of(formula)[1:]
-        if s._needs is None:
-            return all(formula(s, *at) for at in self.indices(names))
-        at = [z3.FreshConst(self.sort_of(name), name) for name in names]
-        body = formula(s, *at)
-        return z3.ForAll(at, body) if at and not plain(body) else body
-
-    def unknown(self):
+        return s.quantify(functools.partial(formula, s), names_of(formula)[1:], z3.ForAll, all)
+    def unknown(self, is_first=False):
+        """Any state; or any first one."""
         fields = {}
         for name, (indices, value, of) in self.fields.items():
             sort = z3.BoolSort() if isinstance(value, bool) else z3.IntSort()
             sorts = [*map(self.sort_of, indices), self.sort_of(of) if of else sort]
             fields[name] = Table(z3.Function(name, *sorts)) if indices else z3.Const(name, sorts[0])
+            if is_first and not of:
+                value = z3.BoolVal(value) if isinstance(value, bool) else z3.IntVal(value)
+                fields[name] = Table(lambda *_, v=value: v) if indices else value
         return State(self, fields, [])
-
-    def first(self, numbers=True):
-        fields = {}
-        for name, (indices, value, of) in self.fields.items():
-            if not numbers:
-                value = z3.Const(f"{name} at first", self.sort_of(of)) if of else z3.BoolVal(
-                    value) if isinstance(value, bool) else z3.IntVal(value)
-            fields[name] = Table(lambda *_, v=value: v, [] if numbers else None) if indices else value
-        return State(self, fields, None if numbers else [])
-
+    def first(self):
+        return State(self, {name: Table(lambda *_, v=value: v, []) if indices else value
+                            for name, (indices, value, _) in self.fields.items()})
     def obligations(self):
         """Names, and formulas that no state has if the obligation holds."""
-        first, before = self.first(False), self.unknown()
+        first, before = self.unknown(is_first=True), self.unknown()
         have = [self.holds(it, before) for it in self.invariant.values()]
         for name, it in self.invariant.items():
             yield f"at first: {name}", [no(self.holds(it, first))]
@@ -218,25 +170,20 @@ class System:
             for name, it in self.moves.items():
                 claim = it(before, after, called, *at[:1] or [None])
                 yield f"{called}: {name}", have + after._needs + [no(claim)]
-
     def prove(self, limit=60_000, first=False):
-        """How many obligations hold, and the names of those that do not (or the first), with so
-        many milliseconds for each."""
+        """How many obligations hold, and which (or the first that) do not, in milliseconds each."""
         held, failed = 0, []
         for name, formulas in self.obligations():
             solver = z3.Solver()
             solver.set("timeout", limit)
             solver.add(*self.axioms, *formulas)
-            answer = solver.check()
-            held += answer == z3.unsat
-            failed += [] if answer == z3.unsat else [f"{name} ({answer})"]
-            if failed and first:
+            if (answer := solver.check()) == z3.unsat:
+                held += 1
+            elif failed.append(f"{name} ({answer})") or first:
                 break
         return held, failed
-
     def refuse(self, mistake):
-        """What shows that a mistake is one: the first obligation that fails, and a walk to an unsafe
-        state: its steps, and what is wrong there."""
+        """What shows that it is one: an obligation that fails; and a walk, with what is not safe."""
         sizes, steps = self.mistakes[mistake]
         kept = self.sizes.copy(), self.steps, self.axioms
         self.sizes.update(sizes)
@@ -248,24 +195,21 @@ class System:
         finally:
             self.sizes.update(kept[0])
             _, self.steps, self.axioms = kept
-
     def walk(self, seed, length, asked):
-        """Random steps from the first state: those taken, and which of the formulas that are asked
-        of each state was false first."""
+        """Random steps, and the name of the formula of those that are asked that was false first."""
         luck, state, taken = random.Random(seed), self.first(), []
         for _ in range(length):
-            tries = [(name, at) for name, step in self.steps.items()
+            tries = [(name, *at) for name, step in self.steps.items()
                      for at in self.indices(names_of(step)[1:])]
             rare = luck.random() < self.seldom
             luck.shuffle(tries)
-            for name, at in sorted(tries, key=lambda it: (it[0] in self.rare) != rare):
-                if state.can(name, *at):
-                    state = state.copy()
-                    self.steps[name](state, *at)
-                    taken.append((name, *at))
-                    break
-            else:
+            tries.sort(key=lambda it: (it[0] in self.rare) != rare)
+            name, *at = next((it for it in tries if state.can(*it)), [None])
+            if name is None:
                 break
+            state = state.copy()
+            self.steps[name](state, *at)
+            taken.append((name, *at))
             wrong = [name for name, it in asked.items() if not self.holds(it, state)]
             if wrong:
                 return taken, wrong[0]

@@ -46,28 +46,25 @@ class Replay:
         latest = {}
         for e in reversed(events):
             e.then, latest[e.thread] = latest.get(e.thread, ""), e.where
-
     def rank(self, e):
         """The number of its thread; none of a thread that is no rank."""
         return self.ranks.index(e.thread) if e.thread in self.ranks else None
-
     def owner(self, e, where):
         """The rank that does this at the same place."""
         return self.owners.get((e.at, where))
-
-    def do(self, step, *at):
+    def do(self, step, *at, saw=(0, 0)):
+        """A step, of an access that saw the first value where the second is to be."""
+        self.saw(*saw)
         after = self.s.copy()
         try:
             self.system.steps[step](after, *at)
         except Disabled as why:
             raise Wrong(f"{step}{at}: {why}") from None
         self.s, self.steps = after, self.steps + 1
-
     def saw(self, value, expected):
         self.has_old |= self.is_old
         if value != expected and not self.is_old:
             raise Wrong(f"saw {value}, where {expected} is")
-
     def run(self, replay):
         latest = {}
         for e in self.events:
