@@ -29,10 +29,8 @@ system.axioms = [1 <= _slots, _slots <= 2 ** 20,
                              implies(_a - _b == _slots, _slot(_a) == _slot(_b)))),
     z3.ForAll([_k], both(_slot(_first(_k)) == _k, 1 <= _first(_k), _first(_k) <= _slots)),
     z3.ForAll([_a], implies(_a >= 1, _first(_slot(_a)) <= _a))]
-def slot(n):
-    return _slot(n) if z3.is_expr(n) else n % system.sizes["slot"]
-def first(k):
-    return _first(k) if z3.is_expr(k) else k or system.sizes["slot"]
+def slot(n): return _slot(n) if z3.is_expr(n) else n % system.sizes["slot"]
+def first(k): return _first(k) if z3.is_expr(k) else k or system.sizes["slot"]
 def is_ahead(a, b):
     """As `a.wrapping_sub(b) as i32 >= 0`."""
     return (a % WRAP - b % WRAP) % WRAP < HALF

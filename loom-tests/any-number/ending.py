@@ -23,8 +23,7 @@ system.has("r", found=0, failed=0)  # In `present`, by who joins; the latest run
 def passes(run):
     """As `run_pass`."""
     return 2 * run
-def higher(a, b):
-    return choose(a > b, a, b)
+def higher(a, b): return choose(a > b, a, b)
 
 @system.step("shared/team_state: begin c493c4")
 def begin(s):

@@ -21,8 +21,7 @@ system.has("rk", word=0, holds=0)  # A slot's word, and of which episode the pay
 system.has("rq", reads=False, has_read=False, got=0)  # In its episode a rank a peer's payload.
 _slot, _n = z3.Function("slot", z3.IntSort(), z3.IntSort()), z3.Int("n")
 system.axioms = [z3.ForAll([_n], _slot(_n) != _slot(_n + 1))]
-def slot(episode):
-    return _slot(episode) if z3.is_expr(episode) else episode % system.sizes["slot"]
+def slot(episode): return _slot(episode) if z3.is_expr(episode) else episode % system.sizes["slot"]
 
 @system.step("shared/port/collective: show_all 7f79c3", "mailbox/gate: eager_slot 8c9d1f",
              "mailbox/channel: write 581cc8", at=(IDLE, WRITING))
@@ -68,10 +67,8 @@ system.safe("whom a rank waits for has a step, unless the run is poisoned", lamb
     both(no(s.is_poisoned), s.at[r] == LOOKING, r != q,
          s.word[q, slot(s.episode[r])] != s.episode[r]), has_step(s, q)))
 def falls(before, after, step, mover):
-    def stage(s, q):
-        return choose(s.at[q] == LOOKING, 2, choose(s.at[q] == IDLE, 1, 0))
-    def left(s, q, x):
-        return choose(s.has_read[q, x], 0, choose(s.reads[q, x], 1, 2))
+    def stage(s, q): return choose(s.at[q] == LOOKING, 2, choose(s.at[q] == IDLE, 1, 0))
+    def left(s, q, x): return choose(s.has_read[q, x], 0, choose(s.reads[q, x], 1, 2))
     def same(q):
         return both(after.shown[q] == before.shown[q], stage(after, q) == stage(before, q),
                     before.every(lambda x: left(after, q, x) == left(before, q, x)))

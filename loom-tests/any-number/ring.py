@@ -21,10 +21,8 @@ _slots, _rooms, _a, _b = z3.Ints("slot room a b")
 system.axioms = [1 <= _rooms, _rooms <= _slots, z3.ForAll([_a, _b], both(
     implies(both(0 < _a - _b, _a - _b < _slots), _slot(_a) != _slot(_b)),
     implies(both(0 < _a - _b, _a - _b < _rooms), _room(_a) != _room(_b))))]
-def slot(n):
-    return _slot(n) if z3.is_expr(n) else (n - 1) % system.sizes["slot"]
-def room(n):
-    return _room(n) if z3.is_expr(n) else (n - 1) % system.sizes["room"]
+def slot(n): return _slot(n) if z3.is_expr(n) else (n - 1) % system.sizes["slot"]
+def room(n): return _room(n) if z3.is_expr(n) else (n - 1) % system.sizes["room"]
 
 @system.step("shared/message_ring: finds_room 318211")
 def finds_room(s): s.known = s.taken
@@ -62,8 +60,7 @@ system.safe("what is read is whole, in its slot and its room, which nobody write
                       either(no(s.is_long[slot(s.reads)]), s.room[room(s.reads)] == s.reads))))
 system.safe("a message that was sent is found where it is looked for, and no other", lambda s: (
     s.sent > s.taken) == (s.number[slot(s.taken + 1)] >= s.taken + 1))
-def is_under_way(s, n):
-    return both(s.taken < n, n <= s.sent)
+def is_under_way(s, n): return both(s.taken < n, n <= s.sent)
 
 system.keeps("counts", lambda s: both(
     0 <= s.known, s.known <= s.taken, s.taken <= s.sent, s.sent - s.known <= s.size("slot"),
@@ -78,11 +75,7 @@ system.keeps("nothing is ahead", lambda s, k: s.number[k] <= s.sent)
 def has_come_and_free(s):
     has_come(s)
     s.taken = s.reads
-def push_long_like_a_short_one(s):
-    push(s)
-    s.to_room, s.room[room(s.sent + 1)] = True, TORN
 system.mistake("frees before it reads", has_come=has_come_and_free)
-system.mistake("a room for two messages", push_long=push_long_like_a_short_one)
 
 MODELS = {"loom-tests": [f"models::ring::{it}" for it in (
     "messages_in_order", "long_messages_in_order", "slots_are_used_again", "a_message_that_stays")]}

@@ -110,8 +110,18 @@ def change(s, q):
 @system.step("wait/word: wake cfe92b", "wait/system: wake c2561c", stage=(CHANGED, IDLE))
 def wake(s, q): s.at = choose(s.at == ASLEEP, WAKES, s.at)
 
+def is_about_to_wake(s, q, kind):
+    """It has published this, and will change the word."""
+    saw = both(s.saw[q] == s.word, either(s.word != RANK, s.saw_named[q] == s.named))
+    return both(s.tells[q] == kind, either(one_of(s.stage[q], PUBLISHED, CALLS),
+        both(either(s.stage[q] == MEANT, both(s.stage[q] == JUDGES, kind == LAST)), saw)))
+def is_sure(s, q):
+    """It will wake the owner that sleeps."""
+    return either(s.stage[q] == CHANGED, *[both(is_about_to_wake(s, q, kind), it) for kind, it in (
+        (ONE, both(s.awaits == ONE, q == s.awaited)), (ANY, s.awaits == ANY), (END, s.is_over),
+        (LAST, both(s.awaits == LAST, s.every(lambda x: s.news[x, LAST]))))])
 system.safe("while the owner sleeps, and what it waits for has come, a rank is about to wake it",
-            lambda s: implies(both(s.at == ASLEEP, has_come(s)), s.some(lambda q: s.stage[q] != IDLE)))
+            lambda s: implies(both(s.at == ASLEEP, has_come(s)), s.some(lambda q: is_sure(s, q))))
 system.safe("once what the owner waits for has come, it has a step, unless it sleeps",
             lambda s: implies(has_come(s), either(
                 one_of(s.at, AWAKE, ASLEEP, MARKS, NAMES, SLEEPS, WAKES), s.can("end"),
@@ -119,18 +129,14 @@ system.safe("once what the owner waits for has come, it has a step, unless it sl
 def falls(before, after, step, mover):
     if step in ("see_mark", "load_word", "is_last", "is_not_last", "change", "wake"):
         same = before.every(lambda q: either(q == mover, after.stage[q] == before.stage[q]))
-        return both(after.stage[mover] < before.stage[mover], after.at <= before.at, same)
+        sure = implies(both(is_sure(before, mover), after.at == ASLEEP), is_sure(after, mover))
+        return both(after.stage[mover] < before.stage[mover], after.at <= before.at, same,
+                    either(sure, before.some(lambda q: before.stage[q] == CHANGED)))
     if step in ("look_again", "look_at_end", "begin", "clear_mark", "publish", "hear"):
         return after.at == (before.at if step != "begin" else LOOKS)  # A look at each word once.
     return implies(has_come(before), after.at < before.at)
 system.move("steps lead to the wake and, once all has come, to the end of the wait", falls)
-def is_about_to_wake(s, q, kind):
-    """It has published this, and will change the word."""
-    saw = both(s.saw[q] == s.word, either(s.word != RANK, s.saw_named[q] == s.named))
-    return both(s.tells[q] == kind, either(one_of(s.stage[q], PUBLISHED, CALLS),
-        both(either(s.stage[q] == MEANT, both(s.stage[q] == JUDGES, kind == LAST)), saw)))
-def is_named(s):
-    return both(s.at >= ASLEEP, s.at <= AGAIN, is_own(s))
+def is_named(s): return both(s.at >= ASLEEP, s.at <= AGAIN, is_own(s))
 
 system.keeps("stages", lambda s, q: both(
     s.at >= AWAKE, s.at <= MARKS, s.awaits >= ONE, s.awaits < END, s.word >= NOBODY,
