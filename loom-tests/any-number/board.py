@@ -1,7 +1,7 @@
 """The board: ranks lend each other memory by notices, and end a call together
-(`src/mailbox/README.md`, "Boards"; `src/shared/README.md`, "Quiesce"), for any number of ranks and of
-calls. In a call any ranks show a notice, and any others use the memory that it names. A rank may fail
-in any wait and between accesses; then it ends the run, leaves, and quiesces.
+(`src/mailbox/README.md`, "Boards"; `src/shared/README.md`, "Quiesce"), for any number of ranks and
+of calls. In a call any ranks show a notice, and any others use the memory that it names. A rank may
+fail in any wait and between accesses; then it ends the run, leaves, and quiesces.
 
 Shown: a notice is read whole, by ranks in its call; memory is used while it is lent only, until its
 owner returns from the call, or unwinds."""
@@ -11,7 +11,6 @@ system = System({"rank": 3}, r="rank", q="rank")
 # those who may have its memory; is gone.
 OUT, IN, WRITING, FINISHED, STOPPED, QUIESCING, GONE = range(7)
 TORN = -1
-
 system.has("r", at=OUT, call=0, lends=False)  # `Port::calls`, `Port::open`
 system.has("r", entered=0, finished=0, left=False, holds=0)  # Words; of which call the notice is.
 system.has("rq", uses=False, is_done=False)  # A rank a peer's memory; has seen that a peer is done.
@@ -37,8 +36,7 @@ def has_finished(s, r, q):
     s.need(either(s.at[r] == FINISHED, both(s.at[r] == IN, s.lends[r])), s.finished[q] >= s.call[r])
     s.is_done[r, q] = True
 @system.step("shared/port/collective: await_finished 0a2c2d, close 691143")
-def close(s, r):
-    """A root that uses no memory does not finish."""
+def close(s, r):  # A root that uses no memory does not finish.
     s.need(either(s.at[r] == FINISHED, both(s.at[r] == IN, s.lends[r])))
     s.need(either(no(s.lends[r]), s.every(lambda q: either(q == r, s.is_done[r, q]))))
     s.need(s.every(lambda q: no(s.uses[r, q])))
@@ -63,7 +61,7 @@ def end(s, r):
     """The closure returns in good order."""
     s.left[r] = True
 
-system.safe("who uses memory has a whole notice of its call, and the owner lends it", lambda s, r, q: (
+system.safe("who uses memory has a whole notice of its call, and it is lent", lambda s, r, q: (
     implies(s.uses[r, q], both(s.lends[q], s.holds[q] == s.call[r], s.call[q] == s.call[r]))))
 system.safe("who is between calls, or gone, lends nothing", lambda s, r: implies(
     one_of(s.at[r], OUT, GONE), no(s.lends[r])))
@@ -95,7 +93,6 @@ def close_at_once(s, r):
 def unwind_at_once(s, r):
     s.need(s.at[r] == QUIESCING)
     s.at[r], s.lends[r] = GONE, False
-
 system.rare = {"poison", "end"}
 system.mistake("nobody waits for the readers", close=close_at_once)
 system.mistake("a failed rank does not quiesce", unwind=unwind_at_once)

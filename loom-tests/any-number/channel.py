@@ -1,26 +1,25 @@
 """The channel: messages from one rank to another through numbered slots, both ways
 (`src/mailbox/README.md`, "Channels"), for any number of messages and of slots; any two ranks have a
 pair of channels of their own, so two sides are all ranks. The fields count without end; words are
-their remainders by 2^32, compared as the code does, for equality or by distance. Of slots it is used
-what holds of `n % SLOTS` if their number divides 2^32: those of numbers `SLOTS` apart are the same,
-of numbers less apart they differ, and each has a first message.
+their remainders by 2^32, compared as the code does, for equality or by distance. Of slots it is
+used what holds of `n % SLOTS` if their number divides 2^32: those of numbers `SLOTS` apart are the
+same, of numbers less apart they differ, and each has a first message.
 
 Assumed, as the code does not see to it: less than 2^31 messages go one way while a message of the
-other way is not looked at. Its high half says what was consumed when it was posted; by distance what
-is older than that looks newer, `learn` takes it, and there seems to be room.
+other way is not looked at. Its high half says what was consumed when it was posted; by distance
+what is older than that looks newer, `learn` takes it, and there seems to be room.
 
-Shown: a message is read whole, in its order; its slot is not written meanwhile; memory that it lends
-is not read any more once its producer has seen it acknowledged (`settle`)."""
+Shown: a message is read whole, in its order; its slot is not written meanwhile; memory that it
+lends is not read any more once its producer has seen it acknowledged (`settle`)."""
 from systems import System, both, choose, either, implies, no
 import z3
 # `i`: a side, which sends to the other, and receives from it.
 system = System({"slot": 4}, i=range(2), k="slot", n=range(1, 9))
 WRAP, HALF, TORN = 2 ** 32, 2 ** 31, -1
-
 system.has("i", sent=0, acked=0, taken=0)  # As `Cursor`: `tx`, `acked`, and `rx` of the other's.
 system.has("i", ack=0)  # The word that acknowledges what the side has sent.
 system.has("i", writes=False, reads=False, settled=0)  # The last whose memory is its own again.
-system.has("ik", number=0, tells=0, holds=0)  # A word's halves, and of which message the payload is.
+system.has("ik", number=0, tells=0, holds=0)  # Words' halves; of which message payloads are.
 _slot = z3.Function("slot", z3.IntSort(), system.sort_of("k"))
 _first = z3.Function("first", system.sort_of("k"), z3.IntSort())
 _slots, _a, _b, _k = *z3.Ints("slot a b"), z3.Const("k", system.sort_of("k"))
@@ -71,16 +70,17 @@ def settle(s, i, n):
 system.safe("what is read is the next message, which nobody writes", lambda s, i: implies(
     s.reads[i], both(s.sent[1 - i] > s.taken[i],
                      s.holds[1 - i, slot(s.taken[i] + 1)] == s.taken[i] + 1)))
-system.safe("a message that was posted is found where it is looked for, and no other", lambda s, i: (
+system.safe("messages are found where they are looked for, and no others", lambda s, i: (
     s.sent[1 - i] > s.taken[i]) == (
     s.number[1 - i, slot(s.taken[i] + 1)] % WRAP == (s.taken[i] + 1) % WRAP))
 system.safe("nobody reads the memory of a message that is settled", lambda s, i: (
     s.settled[i] <= s.taken[1 - i]))
-system.safe("the acknowledgement says all room that there is", lambda s, i: s.ack[i] >= s.taken[1 - i])
+system.safe("the acknowledgement says all room there is", lambda s, i: s.ack[i] >= s.taken[1 - i])
 
 system.keeps("counts", lambda s, i: both(
     0 <= s.acked[i], s.acked[i] <= s.taken[1 - i], s.taken[1 - i] <= s.sent[i],
-    s.sent[i] <= s.acked[i] + s.size("slot"), s.ack[i] == s.taken[1 - i], s.settled[i] <= s.acked[i],
+    s.sent[i] <= s.acked[i] + s.size("slot"), s.ack[i] == s.taken[1 - i],
+    s.settled[i] <= s.acked[i],
     implies(s.writes[i], s.sent[i] < s.acked[i] + s.size("slot")),
     implies(s.reads[i], s.taken[i] < s.sent[1 - i])))
 system.keeps("words", lambda s, i, k: either(both(s.number[i, k] == 0, s.sent[i] < first(k)),

@@ -2,26 +2,24 @@
 (`src/team/dispatch.rs`), for any number of workers and of jobs. Workers spin, or sleep without a
 limit; the caller may nap. A job is the closure of a run, with what it borrows.
 
-Shown: a worker runs each job once, while the caller keeps it; the caller goes on when every worker has
-left its result and uses nothing of the job any more. No wake-up is lost: where a worker sleeps and
-there is a job, the caller is about to ring; where the caller naps for a worker that is done, that
-worker is."""
+Shown: a worker runs each job once, while the caller keeps it; the caller goes on when every worker
+has left its result and uses nothing of the job any more. No wake-up is lost: where a worker sleeps
+and there is a job, the caller is about to ring; where the caller naps for a worker that is done,
+that worker is."""
 from systems import System, both, choose, either, implies, no, one_of
 system = System({"worker": 2}, w="worker")
 # The caller: has no job; writes one; rings for its workers, and waits for them.
 IDLE, WRITES, WAITS = range(3)
 NONE, MARKED, NAPS = range(3)  # Its nap: none; it has marked its worker, and is to look; it sleeps.
-# A worker: looks; has marked its bed, and is to look; sleeps; is up; runs the job; writes its result;
-# looks whether the caller naps; rings.
+# A worker: looks; has marked its bed, and is to look; sleeps; is up; runs the job; writes its
+# result; looks whether the caller naps; rings.
 LOOKS, LIES, SLEEPS, IS_UP, RUNS, RESULT, CHECKS, RINGS = range(8)
 TORN = -1
-
 system.has("", caller=IDLE, epoch=0, job=0)  # Of which epoch what lies there is.
 system.has("", nap=NONE, caller_token=False)  # `Waker::wake` has come before `Sleeper::nap`.
 system.has("", of="w", naps_for=0)
-system.has("w", has_rung=False, is_to_ring=False)  # In this epoch the caller has changed the worker's
-# word, which said that it sleeps;
-system.has("w", is_done=False)  # and has seen that it is done.
+# In this epoch the caller has changed a worker's word, which said that it sleeps; seen its end.
+system.has("w", has_rung=False, is_to_ring=False, is_done=False)
 system.has("w", worker=LOOKS, seen=0, done=0, result=0, sleeps=False, token=False, mark=False)
 
 @system.step("team/handle: dispatch 093a4a", caller=(IDLE, WRITES))
@@ -56,9 +54,7 @@ def set_mark(s, w):
 @system.step(nap=MARKED)
 def look_for_nap(s): s.nap = choose(s.done[s.naps_for] == s.epoch, NONE, NAPS)
 @system.step("wait/mod: nap 0f1f00", nap=(NAPS, NONE))
-def end_nap(s):
-    """By the token, or by itself."""
-    s.caller_token = False
+def end_nap(s): s.caller_token = False  # By the token, or by itself.
 @system.step("team/dispatch: fade e6f490", "wait/mark: fade 8c1618, clear e11a55")
 def clear_mark(s, w):
     s.need(has_started(s), s.mark[w])
@@ -72,9 +68,7 @@ def lie_down(s, w): s.sleeps[w] = True
 @system.step(worker=LIES)
 def look_again(s, w): s.worker[w] = choose(s.epoch != s.seen[w], IS_UP, SLEEPS)
 @system.step("wait/mod: sleep 8fdf8c", worker=(SLEEPS, LOOKS))
-def wake(s, w):
-    """By the token, or for no reason."""
-    s.token[w] = False
+def wake(s, w): s.token[w] = False  # By the token, or for no reason.
 @system.step(worker=(IS_UP, LOOKS))
 def get_up(s, w): s.sleeps[w] = False
 @system.step("team/run_rank: take_part 5b9343", "team/worker: work 7a3123", worker=(RUNS, RESULT))
@@ -86,18 +80,18 @@ def see_mark(s, w): s.worker[w] = choose(s.mark[w], RINGS, LOOKS)
 @system.step("wait/mod: wake 52dd8b", worker=(RINGS, LOOKS))
 def ring_back(s, w): s.caller_token = True
 
-system.safe("a worker runs the latest job, which is whole, and which the caller keeps", lambda s, w: (
+system.safe("a worker runs the latest job, which is whole, and is kept", lambda s, w: (
     implies(one_of(s.worker[w], RUNS, RESULT), both(
         s.job == s.seen[w], s.seen[w] == s.epoch, s.caller == WAITS))))
-system.safe("once the caller goes on each worker has run each job, and left its result", lambda s, w: (
+system.safe("once the caller goes on each worker has left each job's result", lambda s, w: (
     implies(s.caller == IDLE, both(
         s.seen[w] == s.epoch, s.done[w] == s.epoch, s.result[w] == s.epoch))))
-system.safe("where a worker sleeps and there is a job, the caller is about to ring", lambda s, w: implies(
+system.safe("where a worker sleeps and has a job the caller is about to ring", lambda s, w: implies(
     both(s.worker[w] == SLEEPS, no(s.token[w]), s.seen[w] != s.epoch),
     both(s.caller == WAITS, either(s.is_to_ring[w], both(no(s.has_rung[w]), s.sleeps[w])))))
-system.safe("where the caller naps for a worker that is done, that is about to ring", lambda s: implies(
+system.safe("where the caller naps for who is done, that one is about to ring", lambda s: implies(
     both(s.nap == NAPS, no(s.caller_token), s.done[s.naps_for] == s.epoch),
-    either(both(s.worker[s.naps_for] == CHECKS, s.mark[s.naps_for]), s.worker[s.naps_for] == RINGS)))
+    both(s.mark[s.naps_for], one_of(s.worker[s.naps_for], CHECKS, RINGS))))
 
 system.keeps("stages", lambda s: both(
     s.caller >= IDLE, s.caller <= WAITS, s.nap >= NONE, s.nap <= NAPS,
@@ -132,14 +126,9 @@ def look_before_the_mark(s, w):
 def mark_and_nap(s):
     s.need(s.nap == MARKED)
     s.nap, s.mark[s.naps_for] = NAPS, True
-def go_on_at_once(s):
-    s.need(has_started(s))
-    s.caller = IDLE
-
 system.rare = {"clear_mark"}
 system.mistake("a bed that is marked once a wait", wake=wake_and_lie)
 system.mistake("a mark after the look", set_mark=look_before_the_mark, look_for_nap=mark_and_nap)
-system.mistake("the caller goes on before its workers", go_on=go_on_at_once)
 
 MODELS = {"loom-tests": [f"models::dispatch::{it}" for it in (
     "two_jobs_and_stop_asleep", "a_caller_asleep")]}
@@ -188,7 +177,5 @@ def replay_caller(one, e, s, workers):
         one.do("await_done", w)
     elif e.where == "mark set store":
         one.do("set_mark", one.owner(e, "mark is_set load"))
-    elif e.where == "mark fade store" and e.new == 0:
-        one.do("clear_mark", one.owner(e, "mark is_set load"))
     elif e.where == "wait sleep swap":
         one.do("end_nap", saw=(True, s.caller_token))

@@ -1,8 +1,8 @@
 """The end of a failed run: every rank hears of it, and no other run does (`src/shared/README.md`,
-"Calls that wait for nobody"), for any number of ranks and of runs. Runs are poisoned by their ranks,
-or by threads of other runs, which may be late; a rank's `present` may be raised by failures of other
-teams. (How a failing rank waits until nobody reaches its memory is in `board.py`, how ranks that sleep
-wake in `sleeper.py`.)
+"Calls that wait for nobody"), for any number of ranks and of runs. Runs are poisoned by their
+ranks, or by threads of other runs, which may be late; a rank's `present` may be raised by failures
+of other teams. (How a failing rank waits until nobody reaches its memory is in `board.py`, how
+ranks that sleep wake in `sleeper.py`.)
 
 Shown: once a run is poisoned, and its poisoner is done, no rank of it begins a call, whether it has
 joined by then or joins later. Poison stays until the next run, which is not poisoned by it. Whoever
@@ -15,7 +15,6 @@ FREE, CHECKS, STORES, SHUTS = range(4)
 # looks for poison; has found it; looks once more; opens its port again; has failed; ends the run;
 # leaves: is to look at `present`; to raise it; to say that it has left.
 OUT, JOINS, IN, REFUSED, HEARS, LOOKS, REOPENS, FAILED, ENDS, LEAVES, CLOSES, SAYS = range(12)
-
 system.has("", run=0, poison=0, lock=FREE, ends=0)  # The last: the run that the holder is to end.
 system.has("r", at=OUT, joined=0, present=0, left=0)
 system.has("r", holds=False, is_shut=False)  # The lock; by its holder.
@@ -26,8 +25,7 @@ def passes(run):
 def higher(a, b): return choose(a > b, a, b)
 
 @system.step("shared/team_state: begin c493c4")
-def begin(s):
-    """The caller has seen all ranks leave (`dispatch.py`)."""
+def begin(s):  # The caller has seen all ranks leave (`dispatch.py`).
     s.need(s.every(lambda r: both(s.at[r] == OUT, s.left[r] == s.run)))
     s.run = s.run + 1
 @system.step("shared/team_state: join 98c7f7", "shared/call_log: run_pass 096190", at=OUT)
@@ -43,25 +41,21 @@ def call(s, r): s.at[r] = choose(s.present[r] == passes(s.joined[r]), IN, REFUSE
              at=REFUSED)
 def look_for_poison(s, r): s.at[r] = choose(s.poison == s.joined[r], HEARS, LOOKS)
 @system.step(at=(HEARS, FAILED))
-def shut_itself(s, r):
-    """For the rank's other communicators, if it has opened them."""
+def shut_itself(s, r):  # For the rank's other communicators, if it has opened them.
     s.present[r] = higher(s.present[r], passes(s.joined[r]) + 1)
 @system.step(at=LOOKS)
-def look_once_more(s, r):
-    s.at[r] = choose(s.present[r] == passes(s.joined[r]), IN, REOPENS)
+def look_once_more(s, r): s.at[r] = choose(s.present[r] == passes(s.joined[r]), IN, REOPENS)
 @system.step("shared/team_state: reopen 2c9305", at=(REOPENS, REFUSED))
 def reopen(s, r): s.present[r] = passes(s.joined[r])
 @system.step(at=(IN, FAILED))
 def fail(s, r): """By a panic, or in a wait."""
 @system.step("shared/port/waiting: quiesce bb7a42", lock=(FREE, CHECKS))
-def take_lock(s, r):
-    """Of a rank that has failed, or has heard that another has."""
+def take_lock(s, r):  # Of a rank that has failed, or has heard that another has.
     s.need(s.at[r] == FAILED)
     s.ends, s.at[r], s.holds[r] = s.joined[r], ENDS, True
 @system.step("shared/team_state: lock_cause fad656", "shared/thread: tell 2eacfe",
              lock=(FREE, CHECKS))
-def take_lock_of_others(s, n):
-    """Of any thread, which ends run `n`."""
+def take_lock_of_others(s, n):  # Of any thread, which ends run `n`.
     s.need(1 <= n, n <= s.run)
     s.ends = n
 @system.step("shared/team_state: run 41da5e", lock=CHECKS)
@@ -75,13 +69,11 @@ def unlock(s):
     s.need(s.every(lambda r: s.is_shut[r]))
     s.holds[:] = False
 @system.step()
-def shut_by_others(s, r, n):
-    """A failure of another team, in which the rank's thread is a rank."""
+def shut_by_others(s, r, n):  # By a failure of another team, in which its thread is a rank.
     s.need(1 <= n, n <= s.run)
     s.present[r] = higher(s.present[r], passes(n) + 1)
 @system.step("team/run_rank: take_part 5b9343")
-def leave(s, r):
-    """In good order, or after its own `poison`."""
+def leave(s, r):  # In good order, or after its own `poison`.
     s.need(either(s.at[r] == IN, both(s.at[r] == ENDS, no(s.holds[r]))))
     s.failed[r], s.at[r] = choose(s.at[r] == ENDS, s.joined[r], s.failed[r]), LEAVES
 @system.step("shared/team_state: leave b88f75", at=LEAVES)
@@ -90,18 +82,17 @@ def close(s, r): s.at[r] = choose(s.present[r] == passes(s.joined[r]), CLOSES, S
 def raise_present(s, r): s.present[r] = passes(s.joined[r]) + 1
 @system.step("shared/team_state: has_left 860833", at=(SAYS, OUT))
 def say(s, r): s.left[r] = s.joined[r]
-def is_ended(s):
-    """The run is poisoned, and its poisoner is done with all ranks."""
+def is_ended(s):  # The run is poisoned, and its poisoner is done with all ranks.
     return both(s.run >= 1, s.poison == s.run, either(s.lock != SHUTS, s.ends != s.run))
 
-system.safe("once a run has been ended no rank of it begins a call", lambda s, r: implies(is_ended(s), both(
+system.safe("no rank of an ended run begins a call", lambda s, r: implies(is_ended(s), both(
     implies(one_of(s.at[r], IN, LOOKS), s.present[r] != passes(s.run)),
     implies(both(s.at[r] == OUT, s.left[r] < s.run), s.present[r] > passes(s.run)))))
 system.safe("between runs no rank's port is open", lambda s, r: implies(
     both(s.at[r] == OUT, s.left[r] >= 1), s.present[r] > passes(s.left[r])))
 system.safe("when a failing rank leaves its run is poisoned", lambda s, r: implies(
     both(s.failed[r] == s.run, s.run >= 1), s.poison == s.run))
-system.move("poison stays until the next run, which is not poisoned", lambda before, after, *_: choose(
+system.move("poison stays until the next run, which has none", lambda before, after, *_: choose(
     after.run == before.run,
     implies(both(before.poison == before.run, before.run >= 1), after.poison == before.run),
     after.poison < after.run))
@@ -113,7 +104,8 @@ system.keeps("numbers", lambda s: both(
 system.keeps("ranks", lambda s, r: both(
     s.at[r] >= OUT, s.at[r] <= SAYS, s.left[r] <= s.run, s.left[r] >= s.run - 1, s.left[r] >= 0,
     s.failed[r] <= s.run, s.present[r] <= passes(s.run) + 1,
-    implies(s.at[r] != OUT, both(s.joined[r] == s.run, s.left[r] < s.run, s.present[r] >= passes(s.run))),
+    implies(s.at[r] != OUT, both(s.joined[r] == s.run, s.left[r] < s.run)),
+    implies(s.at[r] != OUT, s.present[r] >= passes(s.run)),
     implies(s.at[r] == SAYS, s.present[r] > passes(s.joined[r])),
     implies(both(s.at[r] == OUT, s.left[r] >= 1), s.present[r] > passes(s.left[r])),
     implies(s.at[r] == JOINS, s.found[r] == passes(s.run) + 1)))
@@ -122,20 +114,15 @@ system.keeps("who ends the run", lambda s, r: both(
     implies(s.at[r] == ENDS, either(s.poison == s.run, both(s.holds[r], s.lock != SHUTS)))))
 system.keeps("who has failed", lambda s, r: implies(
     both(s.failed[r] == s.run, s.run >= 1), s.poison == s.run))
-system.keeps("who is shut finds out", lambda s, r: implies(both(s.run >= 1, s.poison == s.run), either(
+system.keeps("ranks find out", lambda s, r: implies(both(s.run >= 1, s.poison == s.run), either(
     s.present[r] > passes(s.run), both(s.lock == SHUTS, s.ends == s.run, no(s.is_shut[r])),
     one_of(s.at[r], JOINS, REFUSED, HEARS))))
 
 def join_by_a_store(s, r):
     join(s, r)
     s.at[r] = IN
-def reopen_and_go_on(s, r):
-    reopen(s, r)
-    s.at[r] = IN
-
 system.rare = {"take_lock_of_others", "shut_by_others", "fail"}
 system.mistake("a rank joins by a store", join=join_by_a_store)
-system.mistake("no look for poison after a port is opened again", reopen=reopen_and_go_on)
 
 MODELS = {"shuttle-tests": ["failed::renew", "failed::caught", "failed::parked_workers"]}
 RANKS, COUNTED, NEEDED = "team_state join", ["rank"], "team_state join swap"

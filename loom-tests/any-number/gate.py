@@ -1,19 +1,18 @@
 """The gate: all ranks exchange payloads by episodes, without acknowledgements
-(`src/mailbox/README.md`, "Gates"), for any number of ranks, episodes and slots: of the four slots it
-is used only that those of an episode and of the next differ. A rank may die at any point, by poison
-or a panic, and shows nothing from then on.
+(`src/mailbox/README.md`, "Gates"), for any number of ranks, episodes and slots: of the four slots
+it is used only that those of an episode and of the next differ. A rank may die at any point, by
+poison or a panic, and shows nothing from then on.
 
-Shown: who reads a slot reads its own episode's payload, which nobody writes; who goes on comes after
-all have arrived. A wait ends if all ranks go on: whom a rank waits for has a step that it can take
-whatever others do, and each takes it nearer to the awaited word (its stage; the peers that it has
-still to look at, and to read)."""
+Shown: who reads a slot reads its own episode's payload, which nobody writes; who goes on comes
+after all have arrived. A wait ends if all ranks go on: whom a rank waits for has a step that it can
+take whatever others do, and each takes it nearer to the awaited word (its stage; the peers that it
+has still to look at, and to read)."""
 from systems import System, both, choose, either, implies, no, one_of
 import z3
 system = System({"rank": 3, "slot": 4}, r="rank", q="rank", x="rank", k=range(4))
 # Between calls; writes its slot; waits for its peers; has given up.
 IDLE, WRITING, LOOKING, DEAD = range(4)
 TORN = -1
-
 system.has("", is_poisoned=False)
 system.has("r", at=IDLE, episode=0)  # The episode that the rank is in: `Port::episode`,
 system.has("r", shown=0)  # and the latest that it has shown.
@@ -51,7 +50,7 @@ def quiesce(s, r):
     s.need(s.at[r] != DEAD)
     s.at[r], s.reads[r, :], s.is_poisoned = DEAD, False, True
 
-system.safe("who reads a slot reads its episode's payload, which nobody writes", lambda s, r, q: implies(
+system.safe("who reads a slot reads its episode's payload, unwritten", lambda s, r, q: implies(
     s.reads[r, q], s.holds[q, slot(s.episode[r])] == s.episode[r]))
 system.safe("what was read was of the rank's episode", lambda s, r, q: implies(
     both(s.has_read[r, q], one_of(s.at[r], LOOKING, IDLE)), s.got[r, q] == s.episode[r]))
@@ -61,8 +60,9 @@ system.safe("what a rank looks for stays in its slot once it is shown", lambda s
     both(s.at[r] == LOOKING, s.shown[q] >= s.episode[r]),
     s.word[q, slot(s.episode[r])] == s.episode[r]))
 def has_step(s, q):
-    looks = s.every(lambda x: either(x == q, s.has_read[q, x], s.reads[q, x], s.can("has_shown", q, x)))
-    return choose(s.at[q] == LOOKING, looks, s.at[q] != DEAD)
+    can = s.every(lambda x: either(x == q, s.has_read[q, x], s.reads[q, x],
+                                     s.can("has_shown", q, x)))
+    return choose(s.at[q] == LOOKING, can, s.at[q] != DEAD)
 system.safe("whom a rank waits for has a step, unless the run is poisoned", lambda s, r, q: implies(
     both(no(s.is_poisoned), s.at[r] == LOOKING, r != q,
          s.word[q, slot(s.episode[r])] != s.episode[r]), has_step(s, q)))
@@ -77,7 +77,7 @@ def falls(before, after, step, mover):
     return step == "quiesce" or both(before.every(lambda q: either(q == mover, same(q))),
         either(after.shown[mover] > before.shown[mover], stage(after, mover) < stage(before, mover),
                both(stage(after, mover) == stage(before, mover), lower)))
-system.move("a step lowers its rank's measure, until it shows the next episode, and no other's", falls)
+system.move("a step lowers its rank's measure, till it shows an episode, no other's", falls)
 
 system.keeps("stages", lambda s, r: both(
     s.at[r] >= IDLE, s.at[r] <= DEAD, s.shown[r] >= 0, implies(s.at[r] == DEAD, s.is_poisoned),
@@ -101,7 +101,6 @@ system.keeps("has read", lambda s, r, q: implies(
     both(r != q, s.shown[q] >= s.episode[r], s.got[r, q] == s.episode[r])))
 system.keeps("idle", lambda s, r, q: implies(
     s.at[r] == IDLE, either(r == q, s.episode[r] == 0, s.has_read[r, q])))
-
 system.rare = {"quiesce"}
 system.mistake("one slot", {"slot": 1})
 

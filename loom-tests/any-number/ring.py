@@ -1,15 +1,14 @@
 """The ring of messages from one rank to another, tagged ones, and those of C and MPI
 (`src/shared/message_ring.rs`), for any number of messages, slots, and rooms, which are no more than
-slots. Takers are any ranks, one at a time: each holds the lock of the receiver's queue. Slots (rooms)
-of numbers less apart than all of them differ. Numbers have 64 bits and do not wrap.
+slots. Takers are any ranks, one at a time: each holds the lock of the receiver's queue. Slots
+(rooms) of numbers less apart than all of them differ. Numbers have 64 bits and do not wrap.
 
-Shown: a message is read whole, in its order, in its slot (memory of the slot's own is used alike) or
-its room; nobody writes there meanwhile. A message that is to stay is found again."""
+Shown: a message is read whole, in its order, in its slot (memory of the slot's own is used alike)
+or its room; nobody writes there meanwhile. A message that is to stay is found again."""
 from systems import System, both, choose, either, implies, no
 import z3
 system = System({"slot": 2, "room": 1}, k="slot", m="room", n=range(1, 30))
 TORN = -1
-
 system.has("", sent=0, known=0)  # As `SenderSide`: of those sent the sender knows some to be taken.
 system.has("", taken=0, reads=0)  # The word; and the message that is being read, or 0.
 system.has("", writes=False, to_room=False)
@@ -55,7 +54,7 @@ def take(s):
     s.need(s.reads > 0)
     s.reads, s.taken = 0, s.reads
 
-system.safe("what is read is whole, in its slot and its room, which nobody writes", lambda s: implies(
+system.safe("what is read is whole, in slot and room, which nobody writes", lambda s: implies(
     s.reads > 0, both(s.number[slot(s.reads)] == s.reads, s.holds[slot(s.reads)] == s.reads,
                       either(no(s.is_long[slot(s.reads)]), s.room[room(s.reads)] == s.reads))))
 system.safe("a message that was sent is found where it is looked for, and no other", lambda s: (

@@ -1,36 +1,34 @@
-"""The mark and the sleeper: a rank sleeps until another has something for it
-(`src/wait/mark.rs`, `src/wait/berth.rs`), for one seat (each is for itself), and any number of ranks
-that publish for it and of sleeps. Its owner waits for one rank, for the last of all, or for any; the
-end of the run may come between. As all is sequentially consistent fences stand for nothing: what is
-shown is that the order of accesses is right. Where the system refuses heavy fences naps are short,
-and nothing is claimed.
+"""The mark and the sleeper: a rank sleeps until another has something for it (`src/wait/mark.rs`,
+`src/wait/berth.rs`), for one seat (each is for itself), and any number of ranks that publish for it
+and of sleeps. Its owner waits for one rank, for the last of all, or for any; the end of the run may
+come between. As all is sequentially consistent fences stand for nothing: what is shown is that the
+order of accesses is right. Where the system refuses heavy fences naps are short, and nothing is
+claimed.
 
-Shown: while the owner sleeps and what it waits for has come, a rank is about to wake it. The wait ends
-if all ranks go on: each step of that rank, which waits for nobody, takes it nearer to the wake, and
-then each of the owner's takes it nearer to the end of its wait. (There a look of who waits for any, at
-the rings of all, counts as one access.)"""
+Shown: while the owner sleeps and what it waits for has come, a rank is about to wake it. The wait
+ends if all ranks go on: each step of that rank, which waits for nobody, takes it nearer to the
+wake, and then each of the owner's takes it nearer to the end of its wait. (There a look of who
+waits for any, at the rings of all, counts as one access.)"""
 from systems import System, both, choose, either, implies, no, one_of
 system = System({"rank": 3}, q="rank", x="rank", k=range(4))
 # What is published, and waited for: something for the owner alone; that all are done, of whom the
 # last counts; a message that any may send; the end of the run.
 ONE, LAST, ANY, END = range(4)
-# The owner: does not wait; looks; takes its name back; sleeps; goes to sleep; looks again; names whom
-# it awaits; sets its mark. Backwards, as its steps lead it to the end.
+# The owner: does not wait; looks; takes its name back; sleeps; goes to sleep; looks again; names
+# whom it awaits; sets its mark. Backwards, as its steps lead it to the end.
 AWAKE, LOOKS, WAKES, ASLEEP, SLEEPS, AGAIN, NAMES, MARKS = range(8)
-# A rank: has nothing to do; has changed the word; knows that it is meant; is to judge whether all are
-# done; has seen the mark; has published. Backwards, too.
+# A rank: has nothing to do; has changed the word; knows that it is meant; is to judge whether all
+# are done; has seen the mark; has published. Backwards, too.
 IDLE, CHANGED, MEANT, JUDGES, CALLS, PUBLISHED = range(6)
 NOBODY, RANK, EVERYBODY = range(3)  # The word of the berth; which rank is in a field of its own.
-
 system.has("", at=AWAKE, awaits=ONE, mark=False, word=NOBODY, is_over=False)
 system.has("", of="q", awaited=0, named=0)
-system.has("q", has_looked=False)  # In this second look, at what a rank publishes;
+system.has("q", has_looked=False)  # In this second look, at what a rank publishes.
 system.has("", has_looked_at_end=False)
 system.has("qk", news=False)  # Published, and not heard.
 system.has("q", stage=IDLE, tells=ONE, saw=NOBODY)  # What a rank has published; the word, as read.
 system.has("q", of="q", saw_named=0)
-def is_own(s):
-    """Whether the word is as the owner has written it."""
+def is_own(s):  # Whether the word is as the owner has written it.
     return either(both(s.awaits == ONE, s.word == RANK, s.named == s.awaited),
                   both(s.awaits != ONE, s.word == EVERYBODY))
 def has_come(s):
@@ -39,8 +37,7 @@ def has_come(s):
                   both(s.awaits == ANY, s.some(lambda q: s.news[q, ANY])))
 
 @system.step(at=AWAKE)
-def hear(s, q, k):
-    """What was published is no news any more, in what order ever."""
+def hear(s, q, k):  # What was published is no news any more.
     s.need(ONE <= k, k < END)
     s.news[q, k] = False
 @system.step(at=(AWAKE, LOOKS))
@@ -77,9 +74,7 @@ def in_vain(s, q):
     s.need(either(s.awaits == LAST, both(s.awaits == ONE, q == s.awaited),
                   s.every(lambda x: s.has_looked[x])))
 @system.step("wait/word: sleep 2435da", "wait/system: sleep 84e29e", at=SLEEPS)
-def sleep(s):
-    """The system compares the word and puts the thread to sleep at once."""
-    s.at = choose(is_own(s), ASLEEP, WAKES)
+def sleep(s): s.at = choose(is_own(s), ASLEEP, WAKES)  # The system compares and sleeps at once.
 @system.step(at=(ASLEEP, WAKES))
 def wake_by_itself(s): pass
 @system.step("wait/word: change 52f6ba", at=(WAKES, LOOKS))
@@ -110,14 +105,12 @@ def change(s, q):
 @system.step("wait/word: wake cfe92b", "wait/system: wake c2561c", stage=(CHANGED, IDLE))
 def wake(s, q): s.at = choose(s.at == ASLEEP, WAKES, s.at)
 
-def is_about_to_wake(s, q, kind):
-    """It has published this, and will change the word."""
+def will_wake(s, q, kind):  # It has published this, and will change the word.
     saw = both(s.saw[q] == s.word, either(s.word != RANK, s.saw_named[q] == s.named))
     return both(s.tells[q] == kind, either(one_of(s.stage[q], PUBLISHED, CALLS),
         both(either(s.stage[q] == MEANT, both(s.stage[q] == JUDGES, kind == LAST)), saw)))
-def is_sure(s, q):
-    """It will wake the owner that sleeps."""
-    return either(s.stage[q] == CHANGED, *[both(is_about_to_wake(s, q, kind), it) for kind, it in (
+def is_sure(s, q):  # It will wake the owner that sleeps.
+    return either(s.stage[q] == CHANGED, *[both(will_wake(s, q, kind), it) for kind, it in (
         (ONE, both(s.awaits == ONE, q == s.awaited)), (ANY, s.awaits == ANY), (END, s.is_over),
         (LAST, both(s.awaits == LAST, s.every(lambda x: s.news[x, LAST]))))])
 system.safe("while the owner sleeps, and what it waits for has come, a rank is about to wake it",
@@ -152,14 +145,14 @@ system.keeps("who sleeps has looked", lambda s: implies(one_of(s.at, SLEEPS, ASL
         both(s.awaits == LAST, s.some(lambda q: s.has_looked[q]))))))
 system.keeps("one", lambda s: implies(
     both(is_named(s), s.awaits == ONE, s.has_looked[s.awaited], s.news[s.awaited, ONE]),
-    is_about_to_wake(s, s.awaited, ONE)))
+    will_wake(s, s.awaited, ONE)))
 system.keeps("any", lambda s, q: implies(
-    both(is_named(s), s.awaits == ANY, s.has_looked[q], s.news[q, ANY]), is_about_to_wake(s, q, ANY)))
+    both(is_named(s), s.awaits == ANY, s.has_looked[q], s.news[q, ANY]), will_wake(s, q, ANY)))
 system.keeps("last", lambda s: implies(
     both(is_named(s), s.awaits == LAST, s.every(lambda q: s.news[q, LAST]),
-         s.some(lambda q: s.has_looked[q])), s.some(lambda q: is_about_to_wake(s, q, LAST))))
+         s.some(lambda q: s.has_looked[q])), s.some(lambda q: will_wake(s, q, LAST))))
 system.keeps("end", lambda s: implies(
-    both(is_named(s), s.has_looked_at_end, s.is_over), s.some(lambda q: is_about_to_wake(s, q, END))))
+    both(is_named(s), s.has_looked_at_end, s.is_over), s.some(lambda q: will_wake(s, q, END))))
 
 def not_yet_and_no_mark(s, q):
     not_yet(s, q)
@@ -167,13 +160,8 @@ def not_yet_and_no_mark(s, q):
 def in_vain_and_mark(s, q):
     in_vain(s, q)
     s.mark = True
-def name_and_sleep(s):
-    name(s)
-    s.at = SLEEPS
-
 system.rare, system.seldom = {"wake_by_itself", "clear_mark", "publish"}, 0.1
 system.mistake("a mark after the look", not_yet=not_yet_and_no_mark, in_vain=in_vain_and_mark)
-system.mistake("no look after the name", name=name_and_sleep)
 
 MODELS = {"loom-tests": [f"models::waiting::a_mark_{it}" for it in (
     "and_senders_that_do_not_fence", "that_stays_set", "that_is_cleared")]}

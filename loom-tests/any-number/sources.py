@@ -3,7 +3,6 @@ import functools
 import hashlib
 import pathlib
 import re
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 @functools.cache
@@ -35,12 +34,11 @@ def operations(code, names):
     its order; its whole body if it does neither."""
     file, name = code.split()
     argument = r"(?:(?!publish|consume)[^(),|])*"
-    access = rf"[\w.\[\]]*\.(?:load|store|swap|fetch_\w+|compare_exchange\w*|with|with_mut)\({argument}"
-    pattern = rf"{access}|(?:publish|consume)\([\w:]+\)|\w*(?:Ordering::|fence\()\w*|\b(?:{names})\("
+    use = rf"[\w.\[\]]*\.(?:load|store|swap|fetch_\w+|compare_ex\w+|with|with_mut)\({argument}"
+    any_of = rf"{use}|(?:publish|consume)\([\w:]+\)|\w*(?:Ordering::|fence\()\w*|\b(?:{names})\("
     bodies = [it[3] for it in functions(ROOT / "src" / f"{file}.rs") if it[0] == name]
     assert bodies, f"{code}: there is no such function"
-    found = [it for body in bodies for it in re.findall(pattern, body)] or bodies
+    found = [it for body in bodies for it in re.findall(any_of, body)] or bodies
     return "; ".join(re.sub(r"\s+", " ", it).strip() for it in found)
 
-def digest(code, names):
-    return hashlib.sha256(operations(code, names).encode()).hexdigest()[:6]
+def digest(code, names): return hashlib.sha256(operations(code, names).encode()).hexdigest()[:6]

@@ -1,22 +1,19 @@
-"""Transition systems that are read twice.
+"""Transition systems that are read twice. By a solver (z3): a state is unknown functions of any
+number of ranks and slots; an invariant is shown to hold at first, to be kept by each step, and to
+imply what is safe. With numbers: the same steps walk at random over a few ranks, and replay what
+the code did in a model (`traces.py`).
 
-By a solver (z3): a state is unknown functions of any number of ranks and slots, and an invariant is
-shown to hold at first, to be kept by each step, and to imply what is safe. With numbers: the same
-steps walk at random over a few ranks, and replay what the code did in a model (`traces.py`).
+All is sequentially consistent: a step is at most one access to a shared word, as if all of these
+came one after another. (Loom shows which orderings the code needs for that.) Memory that is no
+atomic is written, and read, between two steps, so that overlaps show.
 
-All is sequentially consistent: a step is at most one access to a shared word, as if all of these came
-one after another. (Loom shows which orderings the code needs for that.) Memory that is no atomic is
-written, and read, between two steps, so that overlaps show.
-
-A protocol's file makes a `System`: fields with their first values; steps, which are functions of a
-state and of indices, say what they need and assign to fields; what is safe; the invariant; mistakes,
-which put other steps in the places of some, and must be refused.
-"""
+A protocol's file makes a `System`: fields with their first values; steps, functions of a state and
+of indices, which say what they need and assign to fields; what is safe; the invariant; and
+mistakes, which put other steps in the places of some, and must be refused."""
 import functools
 import inspect
 import itertools
 import random
-
 import z3
 
 def plain(*them): return not any(z3.is_expr(it) for it in them)
@@ -25,21 +22,20 @@ def either(*them): return any(them) if plain(*them) else z3.Or(*them)
 def no(it): return not it if plain(it) else z3.Not(it)
 def implies(this, that): return either(no(this), that)
 def one_of(it, *them): return either(*[it == one for one in them])
-def choose(this, yes, other): return (yes if this else other) if plain(this) else z3.If(this, yes, other)
+def choose(this, yes, other):
+    return (yes if this else other) if plain(this) else z3.If(this, yes, other)
 
 @functools.cache
 def names_of(function): return list(inspect.signature(function).parameters)
 def names_in(closure): return closure.__code__.co_varnames[:closure.__code__.co_argcount]
 
-class Disabled(Exception):
-    """A step is not allowed."""
+class Disabled(Exception): """A step is not allowed."""
 
 class Table:
     """A field with indices, of which `:` stands for all; for the solver a function."""
     def __init__(self, look, numbers=None):
         self.look, self.numbers = look, numbers  # The latest assignment first.
-    def copy(self):
-        return Table(self.look, None if self.numbers is None else list(self.numbers))
+    def copy(self): return Table(self.look, None if self.numbers is None else list(self.numbers))
     def __getitem__(self, at):
         at = at if isinstance(at, tuple) else (at,)
         for row, value in self.numbers or ():
@@ -50,15 +46,15 @@ class Table:
         at = at if isinstance(at, tuple) else (at,)
         row = tuple(None if isinstance(a, slice) else a for a in at)
         if self.numbers is not None:
-            kept = (it for it in self.numbers if any(a not in (None, b) for a, b in zip(row, it[0])))
-            self.numbers = [(row, value), *kept]
+            self.numbers = [(row, value)] + [it for it in self.numbers if any(
+                a not in (None, b) for a, b in zip(row, it[0]))]
             return
         old = self.look
         self.look = lambda *asked: choose(
             both(*[a == b for a, b in zip(row, asked) if a is not None]), value, old(*asked))
 
 class State:
-    """The fields as attributes. What a step needs is collected for the solver; with numbers, asked."""
+    """The fields as attributes. What a step needs is collected for the solver, or asked."""
     def __init__(self, system, fields, needs=None):
         self.__dict__.update(fields)
         self._system, self._needs = system, needs
@@ -107,7 +103,8 @@ class System:
             @functools.wraps(step)
             def whole(s, *at):
                 for name, move in moves.items():
-                    field, (old, new) = getattr(s, name), move if isinstance(move, tuple) else (move, None)
+                    old, new = move if isinstance(move, tuple) else (move, None)
+                    field = getattr(s, name)
                     of_all = isinstance(field, Table)
                     s.need((field[at[0]] if of_all else field) == old)
                     if new is not None and of_all:
@@ -134,8 +131,8 @@ class System:
         sort = self.sorts[name[0]]
         return z3.DeclareSort(sort) if isinstance(sort, str) else z3.IntSort()
     def indices(self, names):
-        sorts = [self.sorts[name[0]] for name in names]
-        return itertools.product(*[range(self.sizes[s]) if isinstance(s, str) else s for s in sorts])
+        them = [self.sorts[name[0]] for name in names]
+        return itertools.product(*[range(self.sizes[s]) if isinstance(s, str) else s for s in them])
     def holds(self, formula, s):
         """A formula of a state and indices, in this state, for all of them."""
         return s.quantify(functools.partial(formula, s), names_of(formula)[1:], z3.ForAll, all)
@@ -183,7 +180,7 @@ class System:
                 break
         return held, failed
     def refuse(self, mistake):
-        """What shows that it is one: an obligation that fails; and a walk, with what is not safe."""
+        """What shows it: an obligation that fails; and a walk, with what is not safe."""
         sizes, steps = self.mistakes[mistake]
         kept = self.sizes.copy(), self.steps, self.axioms
         self.sizes.update(sizes)
@@ -196,7 +193,7 @@ class System:
             self.sizes.update(kept[0])
             _, self.steps, self.axioms = kept
     def walk(self, seed, length, asked):
-        """Random steps, and the name of the formula of those that are asked that was false first."""
+        """Random steps, and which of the formulas that are asked was false first."""
         luck, state, taken = random.Random(seed), self.first(), []
         for _ in range(length):
             tries = [(name, *at) for name, step in self.steps.items()

@@ -1,13 +1,10 @@
-"""Replays what the models of loom and shuttle did, access by access (`trace.rs`): each must be a step
-that the system allows, with the values that were seen.
-
-The steps between accesses are taken as late as they can be; a look that fails is no step. Under loom
-a load may see an old value. If what follows is not allowed then, the execution is none of a machine
-that is sequentially consistent: it is passed over, and counted.
-"""
+"""Replays what the models of loom and shuttle did, access by access (`trace.rs`): each must be a
+step that the system allows, with the values that were seen. Steps between accesses are taken as
+late as can be; a look that fails is no step. Under loom a load may see an old value: if what
+follows is not allowed then, the execution is none of a sequentially consistent machine, and is
+passed over."""
 import pathlib
 import re
-
 import sources
 from systems import Disabled
 
@@ -19,19 +16,12 @@ class Event:
         path = pathlib.Path(path) if path.startswith("/") else sources.ROOT / path
         self.old, self.new = int(old), int(new)
         # A copy with a part that is modelled has the file's name, and more.
-        stem = path.parent.name if path.stem == "mod" else path.stem
-        stem = re.sub("_.*modelled.*", "", stem)
+        stem = re.sub("_.*modelled.*", "", path.parent.name if path.stem == "mod" else path.stem)
         self.where = f"{stem} {sources.function_at(path, int(line))} {self.what}"
         self.text = path.read_text().splitlines()[int(line) - 1]
 
-def is_at(line, where):
-    return line != "begin" and Event(line).where == where
-
-class Wrong(Exception):
-    """The code did what the system does not allow."""
-
-class Old(Exception):
-    """A load saw an old value."""
+class Wrong(Exception): """The code did what the system does not allow."""
+class Old(Exception): """A load saw an old value."""
 
 class Replay:
     """One execution. What an event means a protocol's file says, in `replay`; its `RANKS` are the
@@ -39,8 +29,7 @@ class Replay:
     def __init__(self, module, events):
         self.system, self.events, self.notes, self.steps = module.system, events, {}, 0
         self.has_old = False
-        of_ranks = [e.thread for e in events if re.match(module.RANKS, e.where)]
-        self.ranks = list(dict.fromkeys(of_ranks))
+        self.ranks = [*dict.fromkeys(e.thread for e in events if re.match(module.RANKS, e.where))]
         self.system.sizes.update(dict.fromkeys(module.COUNTED, len(self.ranks)))
         self.s, self.owners = self.system.first(), {(e.at, e.where): self.rank(e) for e in events}
         latest = {}
