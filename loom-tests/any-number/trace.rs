@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::fmt::{Debug, Write as _};
+use std::io::Write as _;
 use std::panic::Location;
 
 thread_local! {
@@ -20,7 +21,7 @@ pub fn begin(is_chosen: bool) {
     let before = LINES.replace((is_chosen && is_wanted()).then(|| "begin\n".to_string()));
     if let (Some(lines), Some(path)) = (before, std::env::var_os("PHALANX_TRACES")) {
         let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        let written = file.and_then(|mut file| std::io::Write::write_all(&mut file, lines.as_bytes()));
+        let written = file.and_then(|mut file| file.write_all(lines.as_bytes()));
         written.expect("the traces can be written");
     }
 }
