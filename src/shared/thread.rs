@@ -221,7 +221,7 @@ impl Thread {
 
     /// The thread has seen in its wait `number` that `edges` are true, and publishes nothing in it
     /// before one of their words comes.
-    pub(super) fn confirm(&self, number: u32, edges: Vec<WaitEdge>) {
+    pub(crate) fn confirm(&self, number: u32, edges: Vec<WaitEdge>) {
         *self.edges.lock().unwrap_or_else(|e| e.into_inner()) = (number, edges);
     }
 

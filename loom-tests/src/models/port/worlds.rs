@@ -176,7 +176,7 @@ pub(super) fn beside_a_started_call(asker: Option<usize>) {
     drop(ports);
     let words = Arc::new([(); 3].map(|()| AtomicU64::new(0)));
     let wait = |port: &Port, word: &AtomicU64| {
-        let place = RankCards::place(&port.rank_place(), &StartedProgress::new(1));
+        let place = RankCards::place(&port.rank_place(), 1 - port.rank());
         place.wait(None, &mut || word.load(Ordering::Acquire) == 1)
     };
     let end = move |port: &mut Port, result| match result {
