@@ -94,8 +94,8 @@ impl Comm {
     /// A message longer than `data`, or of another type, ends the run with an
     /// [`Error::Mismatch`](crate::Error::Mismatch) that names both ranks and both lines. So does a
     /// rank that does not exist. A wait for any source ends with
-    /// [`Error::Left`](crate::Error::Left) once all other ranks have returned; a circle of waits
-    /// through it is not found (any rank might send), only the team's deadline ends it.
+    /// [`Error::Left`](crate::Error::Left) once all other ranks have returned, and with
+    /// [`Error::Deadlock`](crate::Error::Deadlock) once all others wait as well, in vain.
     ///
     /// # Examples
     /// ```

@@ -47,14 +47,16 @@ pub(crate) fn disagreement_with_waiting(
     me: usize,
     peer: usize,
 ) -> Option<(CallRecord, CallRecord)> {
-    let (number, _) = world.wait_of(peer)?;
+    let wait = || Some((world.wait_of(peer)?.0, world.records(peer).made()));
+    let seen = wait()?;
     let of = |rank| world.records(rank).calls().filter(|it| it.comm == comm && it.call != 0);
     let differs =
         |here: &CallRecord, there: &CallRecord| there.call == here.call && !here.is_one_with(there);
     let pair =
         of(me).find_map(|here| Some((here, of(peer).find(|there| differs(&here, there))?)))?;
-    // In the same wait still: what was read of its records is whole.
-    (world.wait_of(peer)?.0 == number).then_some(pair)
+    // In the same wait still, and no operator of a started call has called anything meanwhile:
+    // what was read of its records is whole.
+    (wait()? == seen).then_some(pair)
 }
 
 /// What differs between rank `a`'s call and rank `b`'s: expected and got. None

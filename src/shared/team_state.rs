@@ -11,7 +11,7 @@ use super::recorder::Recorder;
 use super::roaming::Roaming;
 #[cfg(not(loom))]
 use super::thread::RankWait;
-use super::thread::{ANYBODY, Seen, Thread};
+use super::thread::{ANYBODY, Carried, Edge, Seen, Thread};
 use crate::error::{Activity, CallSite, Error, RankReport, say};
 use crate::mailbox::{RefusedMemory, collect};
 #[cfg(not(loom))]
@@ -629,18 +629,18 @@ impl TeamState {
         self.lines[rank].left.load(consume(Site::Left)) == run
     }
 
-    /// `rank` begins a long wait for `peer`; returns the wait's number. `is_proof`: until the
-    /// awaited word comes, its thread publishes nothing that anybody may wait for.
+    /// `rank` begins a long wait for `peer`; returns the wait's number. It begins another whenever
+    /// its thread has published something before the awaited word came.
     #[inline(never)]
-    pub(crate) fn begin_wait(&self, rank: usize, peer: usize, is_proof: bool) -> u32 {
-        self.thread(rank).map_or(0, |thread| thread.begin_wait(self.id, rank, peer, is_proof))
+    pub(crate) fn begin_wait(&self, rank: usize, peer: usize) -> u32 {
+        self.thread(rank).map_or(0, |thread| thread.begin_wait(self.id, rank, peer))
     }
 
     /// Goes on with the calls that `rank`'s thread, the calling one, which is about to wait, has
-    /// started; returns how many of them others may still wait for.
+    /// started; returns what is left of them.
     #[inline(never)]
-    pub(crate) fn carry_on(&self, rank: usize) -> usize {
-        let Some(thread) = self.thread(rank) else { return 0 };
+    pub(crate) fn carry_on(&self, rank: usize) -> Carried {
+        let Some(thread) = self.thread(rank) else { return Carried::default() };
         // Whoever judges the wait is to find the receives.
         thread.publish();
         thread.carry_on()
@@ -656,17 +656,31 @@ impl TeamState {
         Some((thread.wait()?.0, thread))
     }
 
-    /// `rank`, in its wait `number`, saw its peer's thread in wait `peer_number` and
-    /// after that found nothing.
-    pub(crate) fn confirm(
+    /// The present long wait of a rank, of which another may await a word.
+    pub(crate) fn edge(&self, rank: usize) -> Option<Edge> {
+        let (number, to) = self.wait_of(rank)?;
+        Some(Edge { to, number, world: self.id, rank })
+    }
+
+    /// The present long waits of `peers`, of one of which `rank` awaits a word, and of those of
+    /// which its started calls do; none if one of them does not wait.
+    pub(crate) fn edges(
         &self,
         rank: usize,
-        number: u32,
-        peer: &'static Thread,
-        peer_number: u32,
-    ) {
+        peers: impl Iterator<Item = usize>,
+    ) -> Option<Vec<Edge>> {
+        let mut all: Option<Vec<_>> = peers.map(|peer| self.edge(peer)).collect();
+        self.thread(rank)?.awaits(&mut |world, peer| match (&mut all, world.edge(peer)) {
+            (Some(all), Some(edge)) => all.push(edge),
+            _ => all = None,
+        });
+        all
+    }
+
+    /// `rank` saw in its wait `number` that `edges` are true.
+    pub(crate) fn confirm(&self, rank: usize, number: u32, edges: Vec<Edge>) {
         if let Some(thread) = self.thread(rank) {
-            thread.confirm(number, peer, peer_number);
+            thread.confirm(number, edges);
         }
     }
 

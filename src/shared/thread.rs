@@ -6,25 +6,23 @@ use super::team_state::TeamState;
 use super::thread_mark::ThreadMark;
 use crate::error::CallSite;
 use crate::sync::diagnostic::{self, AtomicU64 as PlainU64, Ordering::Relaxed};
-use crate::sync::{AtomicPtr, AtomicU64, Ordering, Site, consume, publish};
+use crate::sync::{AtomicU64, Ordering, Site, consume, publish};
+use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// For whom a thread waits that waits for a message from any rank.
-pub(crate) const ANYBODY: usize = !LOOSE as usize - 1;
+pub(crate) const ANYBODY: usize = u32::MAX as usize - 1;
 
 /// See the module documentation. Never freed, and handed on to a later thread when its
 /// own has ended: a thread that follows a circle may come to it at any time.
 pub(crate) struct Thread {
     /// High half: number of the thread's latest long wait. Low half: the rank that it
-    /// waits for, plus 1, and perhaps [`LOOSE`]; 0 when that wait is over.
+    /// waits for, plus 1; 0 when that wait is over.
     wait: AtomicU64,
-    /// The thread's facts about its current wait. High half: its number. Low half: the number of
-    /// the wait in which it saw its peer *before* it looked for the word that it awaits and did not
-    /// find it.
-    edge: AtomicU64,
-    /// That peer's thread; null until there is an edge.
-    toward: AtomicPtr<Thread>,
+    /// The number of a long wait, and the thread's facts about it: all that it or its started
+    /// calls await.
+    edges: diagnostic::Mutex<(u32, Vec<Edge>)>,
     /// The world and the rank of the latest wait, and in which call that was, for
     /// errors only.
     world: PlainU64,
@@ -44,19 +42,43 @@ pub(crate) struct Thread {
     hats: diagnostic::Mutex<Vec<Hat>>,
 }
 
-/// In [`Thread::wait`]: meanwhile the thread may publish words that others wait for, so the wait is
-/// on no circle.
-const LOOSE: u32 = 1 << 31;
+/// A fact about a thread's wait: a word that it awaits comes from rank `rank` of world `world`, and
+/// had not come when that rank's thread was in its long wait `number` already.
+#[derive(Clone, Copy)]
+pub(crate) struct Edge {
+    pub(super) to: &'static Thread,
+    pub(super) number: u32,
+    pub(super) world: u64,
+    pub(super) rank: usize,
+}
+
+impl PartialEq for Edge {
+    fn eq(&self, other: &Edge) -> bool {
+        let of = |it: &Edge| (std::ptr::from_ref(it.to), it.number, it.world, it.rank);
+        of(self) == of(other)
+    }
+}
 
 /// Calls that a thread has started, and goes on with in each call, and while it waits.
 pub(crate) trait Background {
     /// Goes on as far as it can without waiting, but for receives that only this rank knows of.
-    /// Returns for how many calls others may still wait that this rank publishes something. Never
-    /// unwinds.
-    fn carry_on(&self) -> usize;
+    /// Never unwinds.
+    fn carry_on(&self) -> Carried;
+
+    /// Adds the world and the rank there of all that the calls await.
+    fn awaits(&self, add: &mut dyn FnMut(&TeamState, usize));
 
     /// Posts the receives that only this rank knows of. Never unwinds.
     fn publish(&self);
+}
+
+/// What is left of started calls: each word that a thread publishes for them makes it less.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Carried {
+    /// So many are open.
+    pub(crate) open: usize,
+    /// Of which so many may have work that other ranks wait for.
+    pub(crate) owing: usize,
 }
 
 /// An entry of a thread's list of started calls.
@@ -124,8 +146,8 @@ pub struct RankWait {
     pub number: u32,
     /// For which rank of the team; for any, if none.
     pub peer: Option<usize>,
-    /// Its word had not come when the peer was in its present wait already: so it never comes
-    /// while both waits last.
+    /// The awaited word had not come, nor any other that a call of the rank awaits, when their
+    /// ranks were in their present waits already: so none comes while these waits last.
     pub is_confirmed: bool,
 }
 
@@ -148,8 +170,7 @@ impl Thread {
         let before = u64::from(u32::MAX - 2) << 32;
         Box::leak(Box::new(Thread {
             wait: AtomicU64::new(before),
-            edge: AtomicU64::new(before),
-            toward: AtomicPtr::new(null_mut()),
+            edges: diagnostic::Mutex::new((u32::MAX, Vec::new())),
             world: PlainU64::new(0),
             rank: PlainU64::new(0),
             told: diagnostic::Mutex::new(None),
@@ -163,16 +184,13 @@ impl Thread {
 
     /// The thread begins a long wait, as rank `rank` of `world`, for `peer`; returns the
     /// wait's number. See [`TeamState::begin_wait`].
-    pub(super) fn begin_wait(&self, world: u64, rank: usize, peer: usize, is_proof: bool) -> u32 {
+    pub(super) fn begin_wait(&self, world: u64, rank: usize, peer: usize) -> u32 {
         let number = ((self.wait.load(Ordering::Relaxed) >> 32) as u32).wrapping_add(1);
         self.world.store(world, Relaxed);
         self.rank.store(rank as u64, Relaxed);
-        // Relaxed: a thread that sees the new wait finds this, or something later.
-        self.toward.store(null_mut(), Ordering::Relaxed);
         // Ordering: whoever sees this wait also sees everything that the thread
         // sent before it; pairs with the load in `wait`.
-        let awaited = (peer as u32 + 1) | if is_proof { 0 } else { LOOSE };
-        self.wait.store(u64::from(number) << 32 | u64::from(awaited), publish(Site::Waiting));
+        self.wait.store(u64::from(number) << 32 | (peer as u64 + 1), publish(Site::Waiting));
         number
     }
 
@@ -182,23 +200,18 @@ impl Thread {
         self.wait.store(self.wait.load(Ordering::Relaxed) >> 32 << 32, Ordering::Relaxed);
     }
 
-    /// The number of the thread's current long wait, and for which rank of its world; none if it
-    /// may publish something meanwhile.
+    /// The number of the thread's current long wait, and for which rank of its world.
     pub(super) fn wait(&self) -> Option<(u32, usize)> {
         // Ordering: pairs with the store in `begin_wait`.
         let word = self.wait.load(consume(Site::Waiting));
-        match word as u32 {
-            0 => None,
-            peer if peer & LOOSE != 0 => None,
-            peer => Some(((word >> 32) as u32, peer as usize - 1)),
-        }
+        Some(((word >> 32) as u32, (word as u32).checked_sub(1)? as usize))
     }
 
     /// The rank of its world that the thread waits for. For reports.
     pub(super) fn awaited(&self) -> Option<usize> {
         // Relaxed: reports only.
         let word = self.wait.load(Ordering::Relaxed) as u32;
-        (word & !LOOSE).checked_sub(1).map(|peer| peer as usize)
+        word.checked_sub(1).map(|peer| peer as usize)
     }
 
     /// The id of the world that the thread waits in, or waited in last. For reports.
@@ -206,70 +219,52 @@ impl Thread {
         self.world.load(Relaxed)
     }
 
-    /// The thread, in its wait `number`, saw its peer's in that one's wait `peer_number`
-    /// and after that found nothing: as long as both waits last, nothing will come.
-    pub(super) fn confirm(&self, number: u32, peer: &'static Thread, peer_number: u32) {
-        let peer = std::ptr::from_ref(peer).cast_mut();
-        // Release: a reader that has it from a later wait than it looks for sees that wait.
-        // Pairs with the load in `edge`.
-        self.toward.store(peer, Ordering::Release);
-        let edge = u64::from(number) << 32 | u64::from(peer_number);
-        // Release: a thread that sees the edge finds the peer. Pairs with the load in `edge`.
-        self.edge.store(edge, Ordering::Release);
+    /// The thread has seen in its wait `number` that `edges` are true, and publishes nothing in it
+    /// before one of their words comes.
+    pub(super) fn confirm(&self, number: u32, edges: Vec<Edge>) {
+        *self.edges.lock().unwrap_or_else(|e| e.into_inner()) = (number, edges);
     }
 
     /// The facts that the thread has confirmed about its wait `number`, if it is still in that.
-    fn edge(&self, number: u32) -> Option<(&'static Thread, u32)> {
-        // Ordering: both pair with the stores in `confirm`.
-        let edge = self.edge.load(Ordering::Acquire);
-        let toward = self.toward.load(Ordering::Acquire);
-        // Then the peer is that of this wait: within one it does not change.
-        let same = (edge >> 32) as u32 == number && self.wait()?.0 == number;
-        // SAFETY: null, or made of a `&'static Thread` (`confirm`).
-        let toward = unsafe { toward.as_ref() }?;
-        same.then_some((toward, edge as u32))
+    fn edges(&self, number: u32) -> Option<Vec<Edge>> {
+        let edges = self.edges.lock().unwrap_or_else(|e| e.into_inner()).clone();
+        (edges.0 == number && self.wait()?.0 == number).then_some(edges.1)
     }
 
-    /// The thread's long wait, by any rank's words or a named one's; whether the awaited word never
-    /// comes as long as its peer's present wait lasts.
+    /// The thread's long wait, by any rank's words or a named one's.
     #[cfg(not(loom))]
     pub(super) fn long_wait(&self) -> Option<RankWait> {
-        // Ordering: as in `wait`.
-        let word = self.wait.load(consume(Site::Waiting));
-        let number = (word >> 32) as u32;
-        let peer = (word as u32 & !LOOSE).checked_sub(1)?;
-        let edge = self.edge(number);
-        let is_confirmed = edge.is_some_and(|(to, of)| to.wait().is_some_and(|it| it.0 == of));
-        let peer = (peer as usize != ANYBODY).then_some(peer as usize);
-        Some(RankWait { number, peer, is_confirmed })
+        let (number, peer) = self.wait()?;
+        let is_true = |it: &Edge| it.to.wait().is_some_and(|wait| wait.0 == it.number);
+        let is_confirmed = self.edges(number).is_some_and(|all| all.iter().all(is_true));
+        Some(RankWait { number, peer: (peer != ANYBODY).then_some(peer), is_confirmed })
     }
 
-    /// The circle of threads waiting for each other that this one belongs to, if
-    /// every one has confirmed its part; with the numbers of the waits.
-    fn steps(&'static self) -> Option<Vec<(&'static Thread, u32)>> {
-        let (first, _) = self.wait()?;
-        let (mut at, mut number) = (self, first);
-        let mut steps = Vec::new();
-        // A circle that this thread only leads to goes round for ever: the thread met
-        // at the latest power of two is met again.
-        let mut mark = self;
-        loop {
-            let (to, peer_number) = at.edge(number)?;
-            steps.push((at, number));
-            if to.wait()?.0 != peer_number {
-                return None;
+    /// The threads that this one waits for, those that they wait for, and so on, itself the first,
+    /// each with the number of its wait and its facts; if none can be the first to go on.
+    fn deadlocked(&'static self) -> Option<Vec<(&'static Thread, u32, Vec<Edge>)>> {
+        let mut numbers = HashMap::from([(std::ptr::from_ref(self), self.wait()?.0)]);
+        let mut all = vec![(self, numbers[&std::ptr::from_ref(self)], Vec::new())];
+        let mut next = 0;
+        while let Some((at, number, facts)) = all.get_mut(next) {
+            *facts = at.edges(*number)?;
+            let edges = facts.clone();
+            for Edge { to, number, world, rank } in edges {
+                let at = (to.world.load(Relaxed), to.rank.load(Relaxed) as usize);
+                // A thread that waits as another rank of the world than the awaited one may have
+                // handed that one over to a thread that has not called yet.
+                if at.0 == world && at.1 != rank {
+                    return None;
+                }
+                match numbers.insert(to, number) {
+                    None => all.push((to, number, Vec::new())),
+                    Some(known) if known == number => {}
+                    Some(_) => return None,
+                }
             }
-            if std::ptr::eq(to, self) {
-                return (peer_number == first).then_some(steps);
-            }
-            if std::ptr::eq(to, mark) {
-                return None;
-            }
-            if steps.len().is_power_of_two() {
-                mark = to;
-            }
-            (at, number) = (to, peer_number);
+            next += 1;
         }
+        Some(all)
     }
 
     #[inline(never)]
@@ -277,45 +272,45 @@ impl Thread {
         self.told.lock().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
-    /// The circle that the thread, waiting in world `world`, belongs to. One through
-    /// several worlds counts only when every thread on it has found it: none of them
-    /// then has seen its run fail, which would have ended its wait.
+    /// The circle that the thread, waiting in world `world`, belongs to: each on it awaits the next
+    /// one first, and whatever else it awaits it never gets. What goes through several worlds
+    /// counts only when all threads that it depends on have found it: none of them then has seen
+    /// its run fail, which would have ended its wait.
     pub(super) fn circle(
         &'static self,
         world: u64,
         site: impl FnOnce() -> Option<CallSite>,
     ) -> Option<Vec<Seen>> {
-        let steps = self.steps()?;
-        let mut circle = Vec::new();
-        for &(at, _) in &steps {
-            let (_, peer) = at.wait()?;
+        let all = self.deadlocked()?;
+        let is_within = all.iter().all(|(at, ..)| at.world.load(Relaxed) == world);
+        let mut sites = HashMap::new();
+        if !is_within {
+            let number = all[0].1;
+            if self.told().is_none_or(|(told, _)| told != number) {
+                *self.told.lock().unwrap_or_else(|e| e.into_inner()) = Some((number, site()));
+            }
+            for &(at, number, _) in &all {
+                let (told, site) = at.told()?;
+                if told != number {
+                    return None;
+                }
+                sites.insert(std::ptr::from_ref(at), site);
+            }
+        }
+        let edges: HashMap<_, _> =
+            all.iter().map(|(at, _, edges)| (std::ptr::from_ref(*at), edges)).collect();
+        let (mut circle, mut at) = (Vec::new(), self);
+        while circle.len() < all.len() {
+            let first = edges[&std::ptr::from_ref(at)].first()?;
             let (world, rank) = (at.world.load(Relaxed), at.rank.load(Relaxed) as usize);
-            circle.push(Seen { world, rank, peer, site: None });
-        }
-        let mut is_within = true;
-        for (i, it) in circle.iter().enumerate() {
-            // A thread that waits as another rank of the world than the awaited one may have
-            // handed that one over to a thread that has not called yet.
-            let next = &circle[if i + 1 < circle.len() { i + 1 } else { 0 }];
-            if it.world == next.world && it.peer != next.rank {
-                return None;
-            }
-            is_within &= it.world == world;
-        }
-        if is_within {
-            return Some(circle);
-        }
-        let (number, _) = self.wait()?;
-        if self.told().is_none_or(|(told, _)| told != number) {
-            *self.told.lock().unwrap_or_else(|e| e.into_inner()) = Some((number, site()));
-        }
-        for (it, &(at, number)) in circle.iter_mut().zip(&steps) {
-            match at.told() {
-                Some((told, site)) if told == number => it.site = site,
-                _ => return None,
+            let site = sites.remove(&std::ptr::from_ref(at)).flatten();
+            circle.push(Seen { world, rank, peer: first.rank, site });
+            at = first.to;
+            if std::ptr::eq(at, self) {
+                return Some(circle);
             }
         }
-        Some(circle)
+        None
     }
 
     /// Calls `f` as a part of run `run` of `world`. `is_run`: as a rank's closure; else
@@ -402,31 +397,38 @@ impl Thread {
         self.mark.has_started()
     }
 
-    /// Goes on with the started calls, as each wait does; returns how many calls others may still
-    /// wait for.
+    /// All that the thread has started, the latest first. Used by the thread only.
     #[inline]
-    pub(super) fn carry_on(&self) -> usize {
+    fn each_started(&self, mut with: impl FnMut(&dyn Background)) {
         let mut at = self.started.load(Relaxed);
-        let mut owing = 0;
         // SAFETY: entries are on the stack of this thread, below this frame, until `beside` takes
         // them off the list.
         while let Some(started) = unsafe { at.as_ref() } {
             // SAFETY: as above; `work` was borrowed for as long.
-            owing += unsafe { &*started.work }.carry_on();
+            with(unsafe { &*started.work });
             at = started.below;
         }
-        owing
+    }
+
+    /// Goes on with the started calls, as each wait does; returns what is left of them.
+    #[inline]
+    pub(super) fn carry_on(&self) -> Carried {
+        let mut all = Carried::default();
+        self.each_started(|work| {
+            let Carried { open, owing } = work.carry_on();
+            all = Carried { open: all.open + open, owing: all.owing + owing };
+        });
+        all
+    }
+
+    /// As [`Background::awaits`], of all started calls.
+    pub(super) fn awaits(&self, add: &mut dyn FnMut(&TeamState, usize)) {
+        self.each_started(|work| work.awaits(add));
     }
 
     /// Posts the receives that only the thread's ranks know of.
     pub(crate) fn publish(&self) {
-        let mut at = self.started.load(Relaxed);
-        // SAFETY: as in `carry_on`.
-        while let Some(started) = unsafe { at.as_ref() } {
-            // SAFETY: as there.
-            unsafe { &*started.work }.publish();
-            at = started.below;
-        }
+        self.each_started(|work| work.publish());
     }
 
     /// The first of the thread's parts, from the innermost, of which `is` holds, as

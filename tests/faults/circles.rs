@@ -2,7 +2,7 @@
 
 use super::common::{bomb, check_usable, fails, failure, on_threads, team, watch};
 use super::is_bomb_of;
-use phalanx::{Comm, Error, Team, Wait};
+use phalanx::{Comm, Error, Source, Team, Wait, call, op};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -184,4 +184,91 @@ fn a_failed_run_ends_those_inside() {
     });
     is_bomb_of(&error, 1);
     check_usable(&inner, 1);
+}
+
+/// A deadlock of `p` ranks: each calls `work` with a vector of so many elements.
+#[track_caller]
+fn deadlocks(p: usize, n: usize, work: impl Fn(&mut Comm, &mut [u64]) + Sync) -> Error {
+    let error = fails(&team(p), |comm| work(comm, &mut vec![1; n]));
+    let is_found = matches!(error, Error::Deadlock { .. } | Error::Mismatch { .. });
+    assert!(is_found, "{p} ranks, {n} elements: {error}");
+    error
+}
+
+/// What is owed for a started call is published only when the peers' words come: a rank that waits
+/// beside one can be part of a deadlock. Short ones are copied, long ones lend memory.
+#[test]
+fn a_deadlock_beside_started_calls() {
+    let _watch = watch();
+    for (p, n) in [2, 3, 5].into_iter().flat_map(|p| [(p, 1), (p, 100_000)]) {
+        // One rank is a call behind, in a call before or after.
+        let error = deadlocks(p, n, |comm, x| {
+            if comm.rank() == 1 {
+                comm.barrier();
+            }
+            comm.requests(|scope| {
+                let sum = scope.start(call::all_reduce(x, op::Sum));
+                scope.comm().barrier();
+                scope.wait(sum);
+            });
+        });
+        assert!(matches!(error, Error::Mismatch { .. }), "{error}");
+        deadlocks(p, n, |comm, x| {
+            let me = comm.rank();
+            if me == 1 {
+                return comm.recv(x, 0);
+            }
+            comm.requests(|scope| {
+                let sum = scope.start(call::all_reduce(x, op::Sum));
+                scope.comm().barrier();
+                scope.wait(sum);
+            });
+        });
+        // Of two requests, neither of which can end; and of more than there are columns.
+        deadlocks(p, n, |comm, x| {
+            let next = (comm.rank() + 1) % comm.size();
+            let mut message = [0u64];
+            comm.requests(|scope| {
+                let all = [
+                    scope.start(call::recv_tagged(&mut message, next, 9)),
+                    scope.start(call::recv_tagged(x, Source::Any, 7)),
+                ];
+                scope.wait_any(&all);
+            });
+        });
+        deadlocks(p, n, |comm, x| {
+            if comm.rank() == 1 {
+                return comm.recv(x, 0);
+            }
+            comm.requests(|scope| (0..200).for_each(|_| drop(scope.start(call::sum([1])))));
+        });
+    }
+}
+
+/// The rank that is awaited waits, too, and goes on: for the started call, that of a third rank.
+#[test]
+fn a_rank_that_goes_on_with_a_started_call_is_in_no_deadlock() {
+    let _watch = watch();
+    let team = team(3);
+    for n in [1, 100_000] {
+        let all = team.run(|comm| {
+            let (me, mut x, mut y) = (comm.rank(), vec![1u64; n], [0]);
+            if me == 2 {
+                std::thread::sleep(Duration::from_millis(30));
+            }
+            comm.requests(|scope| {
+                let sum = scope.start(call::all_reduce(&mut x, op::Sum));
+                // Rank 0 has its result only if rank 1 goes on meanwhile, and then answers.
+                match me {
+                    1 => scope.comm().recv(&mut y, 0),
+                    _ => drop(scope.wait(sum)),
+                }
+                if me == 0 {
+                    scope.comm().send(&[5], 1);
+                }
+            });
+            (x[0], y[0])
+        });
+        assert_eq!(all.unwrap(), [(3, 0), (3, 5), (3, 0)]);
+    }
 }

@@ -136,7 +136,7 @@ fn the_report_names_the_latest_calls() {
     assert_eq!(ranks[0].doing, Activity::WaitsFor(peer));
     assert_eq!((ranks[0].calls.len(), ranks[1].calls.len()), (6, 5));
     let text = error.to_string();
-    assert!(text.contains("all_reduce of 8 f64 with sum at tests/it/deadline.rs:"), "{text}");
+    assert!(text.contains(concat!("all_reduce of 8 f64 with sum at ", file!(), ":")), "{text}");
     assert!(text.contains("(x5)") && text.contains("rank 2 has returned"), "{text}");
     // No more than the ring keeps.
     let error = failure(team.run(|comm| {
@@ -368,7 +368,7 @@ fn the_report_does_not_wait_for_a_stuck_rank() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(said[0].starts_with("phalanx: rank 0 has waited 200ms for rank 1"), "{said:?}");
-    assert!(said[1].contains("send of 1000 i32, to rank 1 at tests/it/deadline.rs:"), "{said:?}");
+    assert!(said[1].contains(concat!("send of 1000 i32, to rank 1 at ", file!())), "{said:?}");
     assert!(said[2].contains("rank 1 is in its own code"), "{said:?}");
     let end = "  `run` returns once rank 1 has made a call or returned: no deadline ends what";
     assert!(said[3].starts_with(end), "{said:?}");

@@ -27,21 +27,6 @@ macro_rules! make {
     )*};
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Unit;
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[repr(align(128))]
-struct AlignedUnit;
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[repr(align(128))]
-struct Aligned(u8);
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[repr(align(4096))]
-struct Page(u64);
-
 /// Types of every alignment, without a size and with one: more than a line, a page, a block of
 /// the engine's, a place on the eager buffer.
 macro_rules! alignments {
@@ -89,11 +74,7 @@ macro_rules! alignments {
     };
 }
 
-alignments! {
-    1 E1 F1; 2 E2 F2; 4 E4 F4; 8 E8 F8; 16 E16 F16; 32 E32 F32; 64 E64 F64; 128 E128 F128;
-    256 E256 F256; 512 E512 F512; 1024 E1024 F1024; 2048 E2048 F2048; 4096 E4096 F4096;
-    8192 E8192 F8192; 16384 E16384 F16384; 32768 E32768 F32768; 65536 E65536 F65536;
-}
+with_alignments!(alignments);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Large([u32; 256]);
@@ -114,10 +95,6 @@ make! {
     bool: |k| k.count_ones().is_multiple_of(2);
     char: |k| char::from_u32(0x1f600 + k as u32 % 64).unwrap();
     (): |_k| ();
-    Unit: |_k| Unit;
-    AlignedUnit: |_k| AlignedUnit;
-    Aligned: |k| Aligned(k as u8);
-    Page: |k| Page(k as u64);
     Large: |k| Large(std::array::from_fn(|i| (k * 1000 + i) as u32));
     (u8, u64, bool): |k| (k as u8, k as u64, k.is_multiple_of(3));
     (u8, [u16; 9]): |k| (k as u8, [k as u16; 9]);
@@ -202,10 +179,10 @@ test_elements! {
     truths: bool, [0, 1, 39, 40, 41, 300];
     characters: char, [0, 1, 9, 10, 11, 300];
     nothing: (), [0, 1, 7, 1000];
-    units: Unit, [0, 1, 7, 1000];
-    aligned_units: AlignedUnit, [0, 1, 7];
-    aligned: Aligned, [0, 1, 2, 9];
-    pages: Page, [0, 1, 3];
+    units: E1, [0, 1, 7, 1000];
+    aligned_units: E128, [0, 1, 7];
+    aligned: F128, [0, 1, 2, 9];
+    pages: F4096, [0, 1, 3];
     large: Large, [0, 1, 2, 9];
     padded: (u8, u64, bool), [0, 1, 2, 3, 50];
     odd_sizes: (u8, [u16; 9]), [0, 1, 2, 3, 50];
@@ -326,7 +303,7 @@ fn varied_counts() {
             let result = team.run(|comm| {
                 varied::<u64>(comm, &counts);
                 varied::<(u8, u64, bool)>(comm, &counts);
-                varied::<Unit>(comm, &counts);
+                varied::<E1>(comm, &counts);
             });
             if let Err(e) = result {
                 panic!("{counts:?}: {e}");

@@ -5,6 +5,16 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+/// All of them, which take the compiler minutes, has tests/alignments.
+macro_rules! with_alignments {
+    ($do:ident) => {
+        $do! {
+            1 E1 F1; 16 E16 F16; 128 E128 F128; 512 E512 F512; 4096 E4096 F4096;
+            65536 E65536 F65536;
+        }
+    };
+}
+
 mod arrays;
 mod bulk;
 mod catalogue;

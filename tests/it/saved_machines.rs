@@ -5,8 +5,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::damaged_machines::scratch_folder;
 use phalanx::machine::{Level, Machine};
 use phalanx::placement::{Assignment, Placement, PlacementReport, assign};
 
@@ -41,11 +41,7 @@ fn files(dir: &Path, ending: &str) -> Vec<(String, PathBuf)> {
 
 /// Unpacks a saved tree; `None`, with a word about it, when there is no `tar` that can.
 fn unpack(name: &str, archive: &Path) -> Option<PathBuf> {
-    // Two tests may look at one tree at the same time.
-    static UNPACKED: AtomicUsize = AtomicUsize::new(0);
-    let number = UNPACKED.fetch_add(1, Ordering::Relaxed);
-    let folder = format!("{}-{number}-{name}", std::process::id());
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    let dir = scratch_folder(name);
     std::fs::create_dir_all(&dir).unwrap();
     // Thousands of small files that nobody reads take their time.
     let status = Command::new("tar")
@@ -270,6 +266,31 @@ fn placements_pay(name: &str, machine: &Machine) {
     }
 }
 
+/// By default a team has a rank for each performance core, and all are on those.
+fn efficiency_cores_are_left_out(name: &str, machine: &Machine) {
+    let (all, fast) = match name {
+        "20em64t-hybrid-1p6c2t+2ca4co1t" => (14, 6),
+        // Capacities of 718, 731, 997, 1017 and 1024.
+        "nvidia-dgx-gb10" => (20, 10),
+        // Made up by hwloc's authors: capacities of 234 and 1025.
+        "fakeheterocpunuma" => (12, 6),
+        _ => (machine.cores().len(), machine.cores().len()),
+    };
+    let slow = machine.cores().iter().filter(|core| core.is_efficiency).count();
+    assert_eq!((machine.cores().len(), slow), (all, all - fast), "{name}");
+    if slow == 0 {
+        return;
+    }
+    assert_eq!(machine.ranks(), fast, "{name}");
+    for (ranks, on_slow) in [(1, 0), (fast, 0), (all, slow)] {
+        let placed = assign(&Placement::Auto, machine, ranks).unwrap();
+        let core = |pu: &usize| &machine.cores()[machine.core_of(*pu).unwrap()];
+        let pus = placed.pus().iter().flatten();
+        let count = pus.filter(|pu| core(pu).is_efficiency).count();
+        assert_eq!(count, on_slow, "{name}, {ranks} ranks");
+    }
+}
+
 #[test]
 fn optimised_placements_pay() {
     for_each_xml(placements_pay);
@@ -281,6 +302,7 @@ fn saved_trees() {
     for_each_tree(|name, machine| {
         wrong.extend(xml_agrees(name, machine));
         placements_fit(name, machine);
+        efficiency_cores_are_left_out(name, machine);
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -288,34 +310,5 @@ fn saved_trees() {
 #[test]
 fn saved_xml() {
     for_each_xml(placements_fit);
-}
-
-/// By default a team has a rank for each performance core, and all are on those.
-#[test]
-fn efficiency_cores_are_left_out() {
-    let of_hybrid = |name: &str, machine: &Machine| {
-        let (all, fast) = match name {
-            "20em64t-hybrid-1p6c2t+2ca4co1t" => (14, 6),
-            // Capacities of 718, 731, 997, 1017 and 1024.
-            "nvidia-dgx-gb10" => (20, 10),
-            // Made up by hwloc's authors: capacities of 234 and 1025.
-            "fakeheterocpunuma" => (12, 6),
-            _ => (machine.cores().len(), machine.cores().len()),
-        };
-        let slow = machine.cores().iter().filter(|core| core.is_efficiency).count();
-        assert_eq!((machine.cores().len(), slow), (all, all - fast), "{name}");
-        if slow == 0 {
-            return;
-        }
-        assert_eq!(machine.ranks(), fast, "{name}");
-        for (ranks, on_slow) in [(1, 0), (fast, 0), (all, slow)] {
-            let placed = assign(&Placement::Auto, machine, ranks).unwrap();
-            let core = |pu: &usize| &machine.cores()[machine.core_of(*pu).unwrap()];
-            let pus = placed.pus().iter().flatten();
-            let count = pus.filter(|pu| core(pu).is_efficiency).count();
-            assert_eq!(count, on_slow, "{name}, {ranks} ranks");
-        }
-    };
-    for_each_xml(of_hybrid);
-    for_each_tree(of_hybrid);
+    for_each_xml(efficiency_cores_are_left_out);
 }

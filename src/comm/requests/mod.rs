@@ -496,18 +496,18 @@ impl<'scope> Requests<'scope, '_> {
                     Some((i, _)) => self.fail(Some(slots[i]), Stop::Poisoned),
                 }
             }
-            let Some((place, owes)) = open.place(slots[0]) else { continue };
+            let Some(place) = open.place(slots[0]) else { continue };
             let awaited = open.awaited(slots[0]);
             let one = since.filter(|_| slots.len() == 1);
             let result = match slots.len() {
                 1 => {
                     let mut ready = || ended().is_some() || open.awaited(slots[0]) != awaited;
-                    place.wait(Some(usize::from(owes)), one, &mut ready)
+                    place.wait(one, &mut ready)
                 }
                 // Each may be completed by another rank.
                 _ => {
                     let mut ready = || ended().is_some() || left().is_some();
-                    place.for_any().wait(None, None, &mut ready)
+                    place.for_any().wait(None, &mut ready)
                 }
             };
             if let Err(stop) = result {

@@ -6,8 +6,8 @@ use super::started_message::{PendingReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::shared::{
-    Background, EarlyReceive, Envelope, Owed, Place, Port, RankPlace, Signature, StartedCall, Stop,
-    Thread, ThreadMark, Ticket,
+    Background, Carried, EarlyReceive, Envelope, Owed, Place, Port, RankPlace, Signature,
+    StartedCall, Stop, TeamState, Thread, ThreadMark, Ticket,
 };
 use crate::sync::Arc;
 use std::cell::{Cell, RefCell};
@@ -522,9 +522,9 @@ impl<'env> ScopeSlots<'env> {
         inner.open(slot).map(|request| get(request, &inner.desk.place))
     }
 
-    /// Where to wait for the request of a slot, and whether peers may wait for it.
-    pub(crate) fn place(&self, slot: usize) -> Option<(Place, bool)> {
-        self.of_open(slot, |running, at| (running.place(at), running.owes()))
+    /// Where to wait for the request of a slot.
+    pub(crate) fn place(&self, slot: usize) -> Option<Place> {
+        self.of_open(slot, |running, at| running.place(at))
     }
 
     /// The rank that the request of a slot waits for.
@@ -647,9 +647,9 @@ fn go_on_here() {
 }
 
 impl Background for ScopeSlots<'_> {
-    fn carry_on(&self) -> usize {
-        // Borrowed: one of its requests is at work, below, and owes that work.
-        let Ok(mut inner) = self.inner.try_borrow_mut() else { return 1 };
+    fn carry_on(&self) -> Carried {
+        // Borrowed: one of its requests is at work, below, and none goes on before that ends.
+        let Ok(mut inner) = self.inner.try_borrow_mut() else { return Carried::default() };
         let (mut owing, mut slot) = (0, inner.first_open);
         // Of so many that are still to be met.
         let mut open = self.open.get();
@@ -663,7 +663,20 @@ impl Background for ScopeSlots<'_> {
             }
             slot += 1;
         }
-        owing
+        Carried { open: self.open.get(), owing }
+    }
+
+    fn awaits(&self, add: &mut dyn FnMut(&TeamState, usize)) {
+        let Ok(inner) = self.inner.try_borrow() else { return };
+        let (ref hold, rank, run) = inner.desk.place.whose();
+        for request in (0..inner.slots.len()).filter_map(|slot| inner.open(slot)) {
+            // A rank that awaits itself awaits any other.
+            let peer = request.awaited(&inner.desk.place);
+            let all = if peer == rank { 0..hold.size() } else { peer..peer + 1 };
+            for it in all.filter(|&it| it != rank && !hold.has_left(it, run)) {
+                add(hold.world(), hold.member(it));
+            }
+        }
     }
 
     fn publish(&self) {

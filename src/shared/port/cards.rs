@@ -48,19 +48,13 @@ impl Place {
         }
     }
 
-    /// Waits until `ready`, which goes on with the request. `own`: so many of the thread's calls
-    /// that others may wait for are this one; None if other calls are awaited, too. `since`: when
-    /// the wait began, if it is recorded.
-    pub(crate) fn wait(
-        &self,
-        own: Option<usize>,
-        since: Option<u64>,
-        ready: &mut dyn Question,
-    ) -> Result<(), Stop> {
+    /// Waits until `ready`, which goes on with the request. `since`: when the wait began, if it is
+    /// recorded.
+    pub(crate) fn wait(&self, since: Option<u64>, ready: &mut dyn Question) -> Result<(), Stop> {
         let &Place { ref shared, rank, run, wait, crowded, peer, by_any } = self;
         let waiter = Waiter { shared, rank, run, wait, crowded };
         let what = if by_any { For::Anybody } else { For::Peer };
-        waiter.wait_long(peer, (what, 0), own.filter(|_| !by_any), since, ready)
+        waiter.wait_long(peer, (what, 0), since, ready)
     }
 }
 
@@ -110,7 +104,7 @@ impl Port {
             if !has_finished(peer) {
                 let of = if peer == *rank { (*rank + 1) % p } else { peer };
                 let since = shared.record_time();
-                waiter.wait_long(of, (For::Peer, 0), None, since, &mut || has_finished(peer))?;
+                waiter.wait_long(of, (For::Peer, 0), since, &mut || has_finished(peer))?;
             }
         }
         Ok(())

@@ -248,8 +248,7 @@ impl Port {
         let Port { shared, peers, rank, run, wait, crowded, .. } = self;
         let (shared, at) = (&**shared, &mut peers[peer]);
         let waiter = Waiter { shared, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
-        let own = (what != For::Anybody).then_some(0);
-        let result = waiter.wait_long(peer, (what, event), own, since, &mut || ready.look(at));
+        let result = waiter.wait_long(peer, (what, event), since, &mut || ready.look(at));
         if since.is_none() {
             self.set_looks();
         }
@@ -306,16 +305,13 @@ impl Waiter<'_> {
     }
 
     /// Waits for `peer` until `ready`, in episode or call `event` if it is for all, and goes on
-    /// with the calls that the thread has started. `own`: so many of those that others may wait
-    /// for wait for this very thing; None if the awaited word may come from others than `peer`.
-    /// `since`: when the wait began, if it is recorded.
+    /// with the calls that the thread has started. `since`: when the wait began, if it is recorded.
     #[cold]
     #[inline(never)]
     pub(super) fn wait_long(
         &self,
         peer: usize,
         (what, event): (For, u64),
-        own: Option<usize>,
         since: Option<u64>,
         ready: &mut dyn Question,
     ) -> Result<(), Stop> {
@@ -327,12 +323,18 @@ impl Waiter<'_> {
         let sleeper = RankSleeper { shared, rank: *rank, peer, what, event, crowded: *crowded };
         let world = shared.world();
         let (me, it) = (shared.member(*rank), shared.member(peer));
-        // By any: on no circle (`own` is none), so `peer_wait`, which is the own one, is none, too.
         let by_any = what == For::Anybody;
         let awaited = if by_any { ANYBODY } else { it };
         let mut carried = world.carry_on(me);
-        let mut is_proof = own.is_some_and(|own| carried <= own);
-        let mut number = world.begin_wait(me, awaited, is_proof);
+        let mut number = world.begin_wait(me, awaited);
+        let edges = || match by_any {
+            false => world.edges(me, std::iter::once(it)),
+            true => {
+                let others = (0..shared.size()).filter(|other| other != rank);
+                let present = others.filter(|&other| !shared.has_left(other, *run));
+                world.edges(me, present.map(|other| shared.member(other)))
+            }
+        };
         #[cfg(not(loom))]
         {
             world.perhaps_return();
@@ -345,7 +347,9 @@ impl Waiter<'_> {
             let poisoned = world.is_poisoned(*run);
             let are_alone = by_any && shared.have_others_left(*rank, *run);
             let left = shared.has_left(peer, *run);
-            let peer_wait = world.wait_of(it);
+            // (In a model at once: it has few looks.)
+            let is_long = patience.is_long();
+            let seen = if is_long || cfg!(loom) { edges() } else { None };
             if ready.ask() {
                 break Ok(());
             }
@@ -371,11 +375,15 @@ impl Waiter<'_> {
             if world.hear_cancel(me, *run) {
                 break Err(Stop::Poisoned);
             }
-            if let Some((peer_number, thread)) = peer_wait {
-                world.confirm(me, number, thread, peer_number);
-                if patience.is_long()
-                    && let Some(circle) = world.circle(me)
-                {
+            let before = carried;
+            carried = world.carry_on(me);
+            if carried != before {
+                // Others may have waited for it.
+                number = world.begin_wait(me, awaited);
+            } else if seen.is_some() && (carried.open == 0 || seen == edges()) {
+                // The calls have found nothing, either.
+                world.confirm(me, number, seen.unwrap_or_default());
+                if is_long && let Some(circle) = world.circle(me) {
                     break Err(Stop::Circle(circle));
                 }
             }
@@ -386,16 +394,8 @@ impl Waiter<'_> {
             if patience.stalls(world.stall_warning()) {
                 world.warn_of_stall(LongWait::ForRank { rank: me, peer: it }, *run);
             }
-            // Not between the looks: the words that a thread publishes in a wait that others may
-            // take for a part of a circle, it publishes because the awaited word has come. (A wait
-            // for others, or with calls that others wait for, is on no circle.)
-            carried = world.carry_on(me);
-            if is_proof != own.is_some_and(|own| carried <= own) {
-                is_proof = !is_proof;
-                number = world.begin_wait(me, awaited, is_proof);
-            }
             if let Pause::Nap(nap) = patience.pause() {
-                let longest = if carried == 0 { Duration::MAX } else { CARRYING_NAP };
+                let longest = if carried.owing == 0 { Duration::MAX } else { CARRYING_NAP };
                 let is_over = || {
                     #[cfg(not(loom))]
                     if world.is_cancelled(*run) {
@@ -435,15 +435,15 @@ impl Waiter<'_> {
         // finds the circle, and leaves. This one must stay.
         let mut number = None;
         loop {
-            let peer_wait = patience.is_long().then(|| world.wait_of(it));
+            let edge = patience.is_long().then(|| world.edge(it));
             // In a child of a fork nobody comes, and nobody touches its copy of the memory.
             if is_done.ask() || world.is_of_parent() {
                 break;
             }
-            if let Some(peer_wait) = peer_wait {
-                let number = *number.get_or_insert_with(|| world.begin_wait(member, it, true));
-                if let Some((peer_number, thread)) = peer_wait {
-                    world.confirm(member, number, thread, peer_number);
+            if let Some(edge) = edge {
+                let number = *number.get_or_insert_with(|| world.begin_wait(member, it));
+                if let Some(edge) = edge {
+                    world.confirm(member, number, vec![edge]);
                     // Says that it has found the circle, if there is one.
                     drop(world.circle(member));
                 }

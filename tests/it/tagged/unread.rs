@@ -106,16 +106,21 @@ fn messages_of_other_sources_and_communicators_are_named() {
     assert_eq!(error.to_string().matches("waits unread").count(), 1, "{error}");
 }
 
-/// Of waits for any source no circle is found: the deadline ends them.
+/// Also in waits for any source, which are a deadlock once all ranks wait.
 #[test]
-fn a_deadline_names_the_messages_that_lie_there() {
+fn a_deadlock_and_a_deadline_name_the_messages_that_lie_there() {
     let _watch = watch();
-    let builder = Team::builder().ranks(3).deadline(Duration::from_millis(200));
-    let error = failure(builder.build().unwrap().run(|comm| {
-        comm.send_tagged(&[1], (comm.rank() + 1) % 3, 7);
-        comm.recv_tagged(&mut [0], Source::Any, 5);
-    }));
-    for rank in 0..3 {
-        assert!(error.to_string().contains(&unread(rank, 7)), "{error}");
+    let team = Team::builder().ranks(3).deadline(Duration::from_millis(200)).build().unwrap();
+    for computes in [false, true] {
+        let error = failure(team.run(|comm| {
+            comm.send_tagged(&[1], (comm.rank() + 1) % 3, 7);
+            if computes && comm.rank() == 2 {
+                return std::thread::sleep(Duration::from_millis(400));
+            }
+            comm.recv_tagged(&mut [0], Source::Any, 5);
+        }));
+        let is_deadline = matches!(error, Error::Deadline { .. });
+        assert!(is_deadline == computes && (computes || matches!(error, Error::Deadlock { .. })));
+        assert_eq!(error.to_string().matches("waits unread").count(), 2, "{error}");
     }
 }

@@ -126,3 +126,92 @@ pub(super) fn question<const ROUNDS: u64>() {
         }
     });
 }
+
+/// A started call of rank 0: it answers rank 1, and is over, once the asker has asked.
+struct Answer<'a> {
+    world: &'a TeamState,
+    asker: usize,
+    asked: &'a AtomicU64,
+    answered: &'a AtomicU64,
+    looks: std::cell::Cell<u32>,
+}
+
+impl Background for Answer<'_> {
+    fn carry_on(&self) -> Carried {
+        self.looks.set(self.looks.get() + 1);
+        // A third rank asks some time, at no cost of executions.
+        if self.asker == 2 && self.looks.get() == 3 {
+            self.asked.store(1, Ordering::Relaxed);
+        }
+        // Release and Acquire, here and below: what was written before is seen.
+        if self.asked.load(Ordering::Acquire) == 1 {
+            self.answered.store(1, Ordering::Release);
+            return Carried::default();
+        }
+        Carried { open: 1, owing: 1 }
+    }
+
+    fn awaits(&self, add: &mut dyn FnMut(&TeamState, usize)) {
+        if self.asked.load(Ordering::Acquire) == 0 {
+            add(self.world, self.asker);
+        }
+    }
+
+    fn publish(&self) {}
+}
+
+/// Rank 0 waits for rank 1's last word, which comes when its started call has answered. `asker`:
+/// the rank that asks for that; if none does, it is a deadlock.
+pub(super) fn beside_a_started_call(asker: Option<usize>) {
+    let world = Arc::new(TeamState::new(3).unwrap());
+    let run = world.begin(0);
+    let shared = Arc::new(CommState::new(world, [0, 1].into(), false).unwrap());
+    let threads = [Thread::leak(), Thread::leak()];
+    (0..2).for_each(|r| shared.world().sit(r, threads[r]));
+    let mut ports = (0..2).map(|r| {
+        // SAFETY: the only port of this rank.
+        unsafe { Port::new(shared.clone(), r, run, Wait::Auto).unwrap() }
+    });
+    let (mut port, mut other) = (ports.next().unwrap(), ports.next().unwrap());
+    drop(ports);
+    let words = Arc::new([(); 3].map(|()| AtomicU64::new(0)));
+    let wait = |port: &Port, word: &AtomicU64| {
+        let place = RankCards::place(&port.rank_place(), &StartedProgress::new(1));
+        place.wait(None, &mut || word.load(Ordering::Acquire) == 1)
+    };
+    let end = move |port: &mut Port, result| match result {
+        Ok(()) => assert!(asker.is_some(), "out of nothing"),
+        Err(Stop::Circle(circle)) => {
+            assert!(asker.is_none(), "a sound run is stopped");
+            assert_eq!(circle.len(), 2);
+            reached("circle");
+            port.quiesce();
+        }
+        Err(Stop::Poisoned) if asker.is_none() => {
+            reached("told");
+            port.quiesce();
+        }
+        other => panic!("out of nothing: {other:?}"),
+    };
+    let there = thread::spawn({
+        let words = words.clone();
+        move || {
+            if asker == Some(1) {
+                words[0].store(1, Ordering::Release);
+                other.tell();
+            }
+            let result = wait(&other, &words[1]);
+            if result.is_ok() {
+                words[2].store(1, Ordering::Release);
+                other.tell();
+            }
+            end(&mut other, result);
+        }
+    });
+    let (asked, answered, asker) = (&words[0], &words[1], asker.unwrap_or(1));
+    let (world, looks) = (shared.world(), std::cell::Cell::new(0));
+    let call = Answer { world, asker, asked, answered, looks };
+    let result = threads[0].beside(&call, || wait(&port, &words[2]));
+    end(&mut port, result);
+    there.join().unwrap();
+}
