@@ -133,20 +133,26 @@ impl Comm {
 
     /// The routes that need no types; none are those of all other calls.
     #[inline(never)]
-    fn carry_out_on_bytes(&mut self, route: Option<Short>, call: &Call<'_, RawBuffers<'_>>) {
+    pub(super) fn carry_out_on_bytes(
+        &mut self,
+        route: Option<Short>,
+        call: &Call<'_, RawBuffers<'_>>,
+    ) {
         match route {
+            Some(Short::Alone) | None => self.carry_on(call),
             Some(_) => self.carry_out_among(call),
-            None => self.carry_on(call),
         }
     }
 
-    /// Carries out a call of a few bytes among more than two ranks.
+    /// Carries out a call of a few bytes among more than two ranks, or an exclusive scan of two.
     fn carry_out_among(&mut self, call: &Call<'_, RawBuffers<'_>>) {
-        let gated = self.port.is_gated() && call.operation() != Operation::Broadcast;
+        let is_pair = self.port.size() == 2;
+        let gated = !is_pair && self.port.is_gated() && call.operation() != Operation::Broadcast;
         if !gated && call.unit() * call.message_element_size() > EAGER {
             return self.carry_on(call);
         }
-        let algorithm = call.operation().usual().messages.of(call.is_commutative());
+        let usual = call.operation().usual().messages.of(call.is_commutative());
+        let algorithm = if is_pair { Algorithm::SCAN_CHAIN } else { usual };
         let transport = if gated { CallTransport::Gates } else { CallTransport::Messages };
         let params = call.params(algorithm, transport, Digest::NONE);
         let Some(begun) = self.begin(call.sig(), call.at(), params) else { return };
