@@ -1,5 +1,5 @@
-//! Writes what executions of a model do to the file that PHALANX_TRACES names, for `traces.py`:
-//! a line for each access, with its place in the source. Compiled into both checkers.
+//! Writes the accesses of a model's executions to the file that PHALANX_TRACES names, for
+//! `traces.py`: a line for each access, with its place in the source. Compiled into both checkers.
 
 use std::cell::RefCell;
 use std::fmt::{Debug, Write as _};

@@ -143,7 +143,7 @@ impl Background for Answer<'_> {
         if self.asker == 2 && self.looks.get() == 3 {
             self.asked.store(1, Ordering::Relaxed);
         }
-        // Release and Acquire, here and below: what was written before is seen.
+        // Release and Acquire, here and below: all that was written before is seen.
         if self.asked.load(Ordering::Acquire) == 1 {
             self.answered.store(1, Ordering::Release);
             return OpenCalls::default();
