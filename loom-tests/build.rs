@@ -169,7 +169,7 @@ mutants! {
         shared_answering_unannounced:
             "if carried != before {" => "if patience.is_over(None) {";
         shared_waiting_for_one:
-            "self.each_started(|work| work.awaits(add));" => "_ = add;";
+            "self.each_started(|work| work.awaits(&mut add));" => "_ = &mut add;";
         shared_of_separate_worlds:
             "Some((thread.wait()?.0, thread))"
             => "(thread.waits_in() == self.id).then_some((thread.wait()?.0, thread))";

@@ -112,50 +112,12 @@ mod whole {
 
 #[cfg(loom)]
 mod imp {
+    pub(crate) use crate::atomics::{AtomicU32, AtomicU64, UnsafeCell};
     pub(crate) use crate::sleepers::{Sleepers, heavy_fence, light_fence};
-    pub(crate) use loom::cell::UnsafeCell;
     pub(crate) use loom::hint::spin_loop;
-    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering, fence};
+    pub(crate) use loom::sync::atomic::{AtomicPtr, Ordering, fence};
     pub(crate) use loom::sync::{Arc, Mutex};
     pub(crate) use loom::thread::yield_now;
-
-    /// Loom's, but for [`eager`](super::eager) models.
-    #[derive(Debug)]
-    pub(crate) struct AtomicU64(loom::sync::atomic::AtomicU64);
-
-    impl AtomicU64 {
-        pub(crate) fn new(value: u64) -> Self {
-            AtomicU64(loom::sync::atomic::AtomicU64::new(value))
-        }
-
-        #[track_caller]
-        pub(crate) fn load(&self, ordering: Ordering) -> u64 {
-            if super::eager::is() && (ordering == Ordering::Acquire || super::weaken::loads()) {
-                return self.0.fetch_or(0, ordering);
-            }
-            self.0.load(ordering)
-        }
-
-        #[track_caller]
-        pub(crate) fn store(&self, value: u64, ordering: Ordering) {
-            self.0.store(value, ordering);
-        }
-
-        #[track_caller]
-        pub(crate) fn swap(&self, value: u64, ordering: Ordering) -> u64 {
-            self.0.swap(value, ordering)
-        }
-
-        #[track_caller]
-        pub(crate) fn fetch_max(&self, value: u64, ordering: Ordering) -> u64 {
-            self.0.fetch_max(value, ordering)
-        }
-
-        #[track_caller]
-        pub(crate) fn fetch_add(&self, value: u64, ordering: Ordering) -> u64 {
-            self.0.fetch_add(value, ordering)
-        }
-    }
 }
 
 pub(crate) use imp::*;

@@ -147,6 +147,9 @@ impl Model {
         } else {
             self.check_sound(is_short, &mut rows);
         }
+        if crate::trace::is_wanted() {
+            return;
+        }
         for site in self.catches {
             for (side, weak) in [("stores", Weak::Site(*site)), ("loads", Weak::Load(*site))] {
                 let weak = explore(self.body, self.bound, weak);
@@ -176,6 +179,9 @@ impl Model {
         let (n, time) = (sound.executions, sound.time.as_secs_f64());
         if let Some(failure) = &sound.failure {
             panic!("{name}: execution {n}: {failure}");
+        }
+        if crate::trace::is_wanted() {
+            return;
         }
         let (ranks, told) = (self.ranks, bound.map_or("none".into(), |b| b.to_string()));
         let row = format!("ranks {ranks} | bound {told:>4} | {n:>7} executions | {time:>6.2} s");
@@ -226,11 +232,13 @@ fn explore(body: fn(), bound: Option<usize>, weak: Weak) -> Outcome {
         let result = catch_unwind(AssertUnwindSafe(|| {
             builder.check(move || {
                 assert_eq!(std::thread::current().id(), me, "loom left the thread");
-                counter.fetch_add(1, Relaxed);
+                let execution = counter.fetch_add(1, Relaxed);
+                crate::trace::begin(weak == Weak::Nothing && execution.isqrt().pow(2) == execution);
                 crate::sleepers::reset();
                 body();
             });
         }));
+        crate::trace::begin(false);
         let failure = result.err().map(|payload| match payload.downcast::<String>() {
             Ok(s) => *s,
             Err(payload) => payload

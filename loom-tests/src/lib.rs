@@ -9,6 +9,7 @@
 #[cfg(not(loom))]
 compile_error!("without cfg(loom) the models would explore nothing; build.rs sets it");
 
+mod atomics;
 #[path = "../../src/team/block_counter.rs"]
 mod block_counter;
 #[path = "../../src/team/dispatch.rs"]
@@ -28,6 +29,8 @@ mod sorted;
 mod source_line;
 #[path = "../../src/sync.rs"]
 mod sync;
+#[path = "../any-number/trace.rs"]
+mod trace;
 #[path = "../../src/wait/mod.rs"]
 mod wait;
 

@@ -2,16 +2,14 @@
 //! with their line there, and caught before they leave Rust; calls on memory; refused arguments.
 
 use super::call::CheckedCalls;
-use super::call::kinds::{self, CallWay};
 use super::call::memory_call::{ElementUse, MemoryCall};
 use super::fixed_order::in_order;
 use super::holder::Claim;
 use super::{Choice, Comm};
-use crate::element::Element;
 use crate::error::{Error, ForeignCall};
 use crate::exec::{Call, Partition, RawBuffers};
-use crate::op::Operator;
 use crate::order::Order;
+use crate::schedule::Operation;
 use crate::shared::{CatchScope, CommState, Entered, Signature, Thread};
 use crate::sync::{Arc, Instant, catch_unwind};
 use crate::wait::Question;
@@ -80,26 +78,25 @@ impl Comm {
     ) -> Result<R, Box<dyn Any + Send>> {
         let mut place = MaybeUninit::uninit();
         // The end of a team's rank's closure catches, too: a panic is silent there.
-        let is_own_thread = self.roster.is_none();
         let mut entered = MaybeUninit::uninit();
-        if is_own_thread {
+        if self.roster.is_none() {
             // SAFETY: the place stays, here, and the world is the state's, which the communicator
             // keeps.
             entered.write(unsafe { self.enter_own_thread(&mut place) });
         }
         // (In one place, so that it is inlined there.)
         let result = catch_unwind(AssertUnwindSafe(|| f(self)));
-        // (One by one: a call that has gone well is not asked again whether it has.)
+        // (One by one, and by the roster, as it was: no register is left to keep the answer.)
         match result {
             Ok(it) => {
-                if is_own_thread {
+                if self.roster.is_none() {
                     // SAFETY: written above, and dropped once: nothing unwinds in between.
                     unsafe { entered.assume_init_drop() };
                 }
                 Ok(it)
             }
             Err(payload) => {
-                if is_own_thread {
+                if self.roster.is_none() {
                     // SAFETY: as above.
                     unsafe { entered.assume_init_drop() };
                 }
@@ -237,36 +234,6 @@ impl Comm {
         self.nothing_to_return()
     }
 
-    /// A reduction by `op`, on memory.
-    ///
-    /// # Safety
-    /// As for [`reduce`](crate::engine::reduce).
-    pub(crate) unsafe fn reduction<T: Element, O: Operator<T>>(
-        &mut self,
-        call: &MemoryCall<'_>,
-        op: &O,
-    ) {
-        let sig = kinds::combining_as::<T, O, { CallWay::WAITS }>(call.operation, call.cut);
-        let identity = op.identity();
-        let call = call.or(identity.as_ref());
-        let by = ElementUse::combines::<T, O>(op);
-        // SAFETY: passed on.
-        unsafe { self.carry_out_on_memory(&call, sig, by) }
-    }
-
-    /// A call that moves elements, on memory.
-    ///
-    /// # Safety
-    /// As for [`movement`](crate::engine::movement).
-    pub(crate) unsafe fn movement<T: Element>(&mut self, call: &MemoryCall<'_>, within: bool) {
-        let sig = match within {
-            true => const { &Signature::of::<T>("gather_in_place", "to root") },
-            false => kinds::moving_as::<T, { CallWay::WAITS }>(call.operation, call.cut),
-        };
-        // SAFETY: passed on.
-        unsafe { self.carry_out_on_memory(call, sig, ElementUse::moves::<T>()) }
-    }
-
     /// Carries out a call on memory, of elements of `sig`.
     ///
     /// # Safety
@@ -308,17 +275,22 @@ impl Comm {
     ///
     /// # Safety
     /// As for [`reduce`](crate::engine::reduce), until the call is over.
+    #[inline(always)]
     pub(super) unsafe fn on_memory<'a>(
         &mut self,
         call: &MemoryCall<'a>,
         sig: &'static Signature,
         at: &'static Location<'static>,
-        ElementUse { kernel, commutative, built_in }: ElementUse<'a>,
+        ElementUse { kernel, commutative, built_in, identity }: ElementUse<'a>,
     ) -> Option<Call<'a, RawBuffers<'a>>> {
         let made = Call::new(call.operation, sig, at, call.cut);
         let made = self.with_parameter(made, call.parameter as isize)?;
         let made = made.combining_memory(commutative, built_in);
+        let input = match call.operation {
+            Operation::ExclusiveScan => identity,
+            _ => call.memory.input,
+        };
         // SAFETY: passed on.
-        Some(unsafe { made.on_memory(kernel, call.memory.input, call.memory.output) })
+        Some(unsafe { made.on_memory(kernel, input, call.memory.output) })
     }
 }

@@ -88,7 +88,8 @@ impl Comm {
         }
     }
 
-    /// [`carry_out`](Comm::carry_out), for a call on memory that moves something from all to all.
+    /// [`carry_out`](Comm::carry_out), for a call on memory that moves something from all to all,
+    /// or is the exclusive scan of a segmented one.
     #[inline(always)]
     pub(super) fn carry_out_moving(&mut self, call: Call<'_, RawBuffers<'_>>) {
         match self.short_route(&call, call.element_size()) {

@@ -2,10 +2,16 @@
 //! the program runs.
 
 use super::MemoryCall;
+use crate::comm::call::kinds::{self, CallWay};
+use crate::comm::call::memory_call::ElementUse;
+use crate::exec::Kernel;
 use crate::op::Operator;
+use crate::shared::Signature;
 use crate::{Comm, Element};
 
-/// A reduction on memory: as the method of its operation.
+/// A reduction on memory: as the method of its operation. `U` is `T`, or has elements of the same
+/// size and alignment on whose bits `O` does the same (`u32` for sums of `i32`): then the loops of
+/// one type serve both.
 ///
 /// **Cost** the executors are compiled once, and the operator's loop for each type: a small call
 /// takes a few more instructions than [`Comm::all_reduce`].
@@ -31,15 +37,22 @@ use crate::{Comm, Element};
 ///     let (operation, cut) = (Operation::AllReduce, Partition::Vector(2));
 ///     let call = MemoryCall { operation, cut, parameter: 0, memory };
 ///     // SAFETY: two doubles, which nobody else uses.
-///     unsafe { engine::reduce::<f64, _>(comm, &call, &phalanx::op::Sum) };
+///     unsafe { engine::reduce::<f64, f64, _>(comm, &call, &phalanx::op::Sum) };
 ///     x
 /// })?;
 /// assert_eq!(sums, [[3.0, 5.0]; 2]);
 /// # Ok::<(), phalanx::Error>(())
 /// ```
-pub unsafe fn reduce<T: Element, O: Operator<T>>(comm: &mut Comm, call: &MemoryCall<'_>, op: &O) {
+pub unsafe fn reduce<T: Element, U: Element, O: Operator<T> + Operator<U>>(
+    comm: &mut Comm,
+    call: &MemoryCall<'_>,
+    op: &O,
+) {
+    let sig = kinds::combining_as::<T, O, { CallWay::WAITS }>(call.operation, call.cut);
+    let identity = Operator::<U>::identity(op);
+    let by = ElementUse::by::<U, O>(Kernel::combiner::<U, O>(op), identity.as_ref());
     // SAFETY: passed on.
-    unsafe { comm.reduction::<T, O>(call, op) }
+    unsafe { comm.carry_out_on_memory(call, sig, by) }
 }
 
 /// A call that moves elements, on memory: as the method of its operation, without its ways of few
@@ -56,22 +69,12 @@ pub unsafe fn reduce<T: Element, O: Operator<T>>(comm: &mut Comm, call: &MemoryC
 /// As [`reduce`].
 ///
 /// # Examples
-/// ```
-/// use phalanx::engine::{self, MemoryCall, Operation, Partition, ReductionMemory};
-/// let all = phalanx::run(2, |comm| {
-///     let (mine, mut all) = ([comm.rank() as u64], [0_u64; 2]);
-///     let (input, output) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
-///     let memory = ReductionMemory { input, output };
-///     let (operation, cut) = (Operation::AllGather, Partition::Equal(1));
-///     let call = MemoryCall { operation, cut, parameter: 0, memory };
-///     // SAFETY: a block of one number, and room for two, which nobody else uses.
-///     unsafe { engine::movement::<u64>(comm, &call, false) };
-///     all
-/// })?;
-/// assert_eq!(all, [[0, 1]; 2]);
-/// # Ok::<(), phalanx::Error>(())
-/// ```
+/// See [`PreparedCall`](super::PreparedCall): the same calls, started.
 pub unsafe fn movement<T: Element>(comm: &mut Comm, call: &MemoryCall<'_>, within: bool) {
+    let sig = match within {
+        true => const { &Signature::of::<T>("gather_in_place", "to root") },
+        false => kinds::moving_as::<T, { CallWay::WAITS }>(call.operation, call.cut),
+    };
     // SAFETY: passed on.
-    unsafe { comm.movement::<T>(call, within) }
+    unsafe { comm.carry_out_on_memory(call, sig, ElementUse::moves::<T>()) }
 }

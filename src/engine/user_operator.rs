@@ -199,7 +199,7 @@ impl UserOperator {
         let op = ForeignOperator::new(&combine, (element.size, element.align));
         let by = self.used(&op);
         // SAFETY: passed on.
-        unsafe { comm.carry_out_on_memory(&call.or::<()>(None), sig, by) }
+        unsafe { comm.carry_out_on_memory(call, sig, by) }
     }
 
     /// A call to be started, which combines by this operator.
@@ -211,10 +211,10 @@ impl UserOperator {
         self: &Arc<Self>,
         call: MemoryCall<'_>,
         element: UserElement,
-    ) -> PreparedCall {
+    ) -> PreparedCall<'static> {
         let names = names_on_memory::<{ CallWay::STARTED }>(call.operation, call.cut);
         let (sig, user) = (self.signature(names, element), self.clone());
-        let (call, mut keep) = call.or::<()>(None).kept();
+        let (call, mut keep) = call.kept();
         // SAFETY: passed on.
         let combine = move |out: *mut u8, left: *const u8, right: *const u8, n: usize| unsafe {
             user.combine(out, left, right, n);
@@ -224,13 +224,14 @@ impl UserOperator {
             let combine = keep.keep(combine);
             keep.keep(ForeignOperator::new(combine, (element.size, element.align)))
         };
-        PreparedCall { call, sig, at: Location::caller(), by: self.used(op), keep }
+        PreparedCall { call, sig, at: Location::caller(), by: self.used(op), keep, around: None }
     }
 
     /// The use of elements by `op`, which is this operator's.
     fn used<'a>(&self, op: &'a ForeignOperator<'a>) -> ElementUse<'a> {
         let kernel = Kernel::foreign(op);
-        ElementUse { kernel, commutative: self.commutative, built_in: false }
+        let identity = std::ptr::null();
+        ElementUse { kernel, commutative: self.commutative, built_in: false, identity }
     }
 
     /// Combines two elements.

@@ -14,7 +14,7 @@ use std::panic::Location;
 /// How the elements of a call are cut into blocks.
 ///
 /// # Examples
-/// See [`MemoryCall`](crate::engine::MemoryCall).
+/// See [`PreparedCall`](crate::engine::PreparedCall).
 #[derive(Clone, Copy, Debug)]
 pub enum Partition<'a> {
     /// A vector of so many elements, whole or cut evenly into the parts.

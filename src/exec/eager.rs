@@ -75,7 +75,7 @@ pub(super) fn run<'a, T: Element, O: Operator<T>>(
     }
 }
 
-/// The calls of a few bytes among more than two ranks.
+/// The calls of a few bytes among more than two ranks, and an exclusive scan of two.
 pub(super) fn run_among(
     port: &mut Port,
     work: &mut Workspace,
@@ -83,8 +83,18 @@ pub(super) fn run_among(
     call: &Call<'_, RawBuffers<'_>>,
 ) -> Result<(), Stop> {
     port.log_call(begun);
-    let &RawBuffers { kernel, output, .. } = call.memory();
+    let &RawBuffers { kernel, input, output, .. } = call.memory();
+    let len = (call.unit(), kernel.size());
     match call.operation() {
+        Operation::ExclusiveScan if port.rank() == 1 => get_bytes(port, output, len, 0),
+        Operation::ExclusiveScan => {
+            put_bytes(port, output, len, 1)?;
+            if !input.is_null() {
+                // SAFETY: the identity, and the call's vector (`RawBuffers`).
+                unsafe { kernel.fill(output, input, call.unit()) };
+            }
+            Ok(())
+        }
         Operation::AllReduce => match kernel.partial_results() {
             None => all_reduce(port, kernel, output, call.unit()),
             Some(partials) => {
@@ -98,7 +108,7 @@ pub(super) fn run_among(
                 Ok(())
             }
         },
-        Operation::Broadcast => halve(port, output, (call.unit(), kernel.size()), call.root_rank()),
+        Operation::Broadcast => halve(port, output, len, call.root_rank()),
         operation => unreachable!("no {operation} of a few bytes among more than two ranks"),
     }
 }

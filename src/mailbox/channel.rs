@@ -270,10 +270,11 @@ impl Cursor {
         Cursor { tx: n, acked: n, rx: n }
     }
 
-    /// Learns that the peer is done with `consumed` messages, if that is news.
+    /// Learns that the peer is done with `consumed` messages, if that is news. A word that was not
+    /// looked at for more than 2^31 messages looks ahead by its distance, but not by those sent.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn learn(&mut self, consumed: u32) {
-        if (consumed.wrapping_sub(self.acked) as i32) > 0 {
+        if consumed.wrapping_sub(self.acked) <= self.tx.wrapping_sub(self.acked) {
             self.acked = consumed;
         }
     }
@@ -442,5 +443,17 @@ impl<'a> Endpoint<'a> {
         // Ordering: the slot is read before the producer writes again; pairs with the load in
         // `look_at_ack`.
         self.inc.ack.0.store(n, publish(Site::Ack));
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+#[test]
+fn a_word_that_was_long_not_looked_at_is_no_news() {
+    for sent in [9, 1 << 31, (1 << 31) + 100, u32::MAX] {
+        let mut end = Cursor { tx: sent, acked: sent - 3, rx: 0 };
+        for (consumed, acked) in [(0, sent - 3), (5, sent - 3), (sent - 1, sent - 1)] {
+            end.learn(consumed);
+            assert_eq!(end.acked, acked, "{consumed} of {sent}");
+        }
     }
 }

@@ -84,7 +84,7 @@ pub(crate) use tagged_queue::KEPT_UP_TO;
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
 #[cfg(not(loom))]
 pub use thread::RankWait;
-pub(crate) use thread::{Background, Carried, CatchScope, Entered, Seen, Thread};
+pub(crate) use thread::{Background, CatchScope, Entered, OpenCalls, Seen, Thread};
 #[cfg(not(loom))]
 pub(crate) use thread_mark::{Owed, ThreadMark};
 pub(crate) use ticket::{Envelope, Ticket};

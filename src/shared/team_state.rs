@@ -11,7 +11,7 @@ use super::recorder::Recorder;
 use super::roaming::Roaming;
 #[cfg(not(loom))]
 use super::thread::RankWait;
-use super::thread::{ANYBODY, Carried, Edge, Seen, Thread};
+use super::thread::{ANYBODY, OpenCalls, Seen, Thread, WaitEdge};
 use crate::error::{Activity, CallSite, Error, RankReport, say};
 use crate::mailbox::{RefusedMemory, collect};
 #[cfg(not(loom))]
@@ -639,8 +639,8 @@ impl TeamState {
     /// Goes on with the calls that `rank`'s thread, the calling one, which is about to wait, has
     /// started; returns what is left of them.
     #[inline(never)]
-    pub(crate) fn carry_on(&self, rank: usize) -> Carried {
-        let Some(thread) = self.thread(rank) else { return Carried::default() };
+    pub(crate) fn carry_on(&self, rank: usize) -> OpenCalls {
+        let Some(thread) = self.thread(rank) else { return OpenCalls::default() };
         // Whoever judges the wait is to find the receives.
         thread.publish();
         thread.carry_on()
@@ -657,9 +657,9 @@ impl TeamState {
     }
 
     /// The present long wait of a rank, of which another may await a word.
-    pub(crate) fn edge(&self, rank: usize) -> Option<Edge> {
+    pub(crate) fn edge(&self, rank: usize) -> Option<WaitEdge> {
         let (number, to) = self.wait_of(rank)?;
-        Some(Edge { to, number, world: self.id, rank })
+        Some(WaitEdge { to, number, world: self.id, rank })
     }
 
     /// The present long waits of `peers`, of one of which `rank` awaits a word, and of those of
@@ -668,20 +668,8 @@ impl TeamState {
         &self,
         rank: usize,
         peers: impl Iterator<Item = usize>,
-    ) -> Option<Vec<Edge>> {
-        let mut all: Option<Vec<_>> = peers.map(|peer| self.edge(peer)).collect();
-        self.thread(rank)?.awaits(&mut |world, peer| match (&mut all, world.edge(peer)) {
-            (Some(all), Some(edge)) => all.push(edge),
-            _ => all = None,
-        });
-        all
-    }
-
-    /// `rank` saw in its wait `number` that `edges` are true.
-    pub(crate) fn confirm(&self, rank: usize, number: u32, edges: Vec<Edge>) {
-        if let Some(thread) = self.thread(rank) {
-            thread.confirm(number, edges);
-        }
+    ) -> Option<Vec<WaitEdge>> {
+        self.thread(rank)?.with_calls(peers.map(|peer| self.edge(peer)).collect::<Option<_>>()?)
     }
 
     /// The long wait of the thread that is `rank`.

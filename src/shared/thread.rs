@@ -22,7 +22,7 @@ pub(crate) struct Thread {
     wait: AtomicU64,
     /// The number of a long wait, and the thread's facts about it: all that it or its started
     /// calls await.
-    edges: diagnostic::Mutex<(u32, Vec<Edge>)>,
+    edges: diagnostic::Mutex<(u32, Vec<WaitEdge>)>,
     /// The world and the rank of the latest wait, and in which call that was, for
     /// errors only.
     world: PlainU64,
@@ -45,16 +45,16 @@ pub(crate) struct Thread {
 /// A fact about a thread's wait: a word that it awaits comes from rank `rank` of world `world`, and
 /// had not come when that rank's thread was in its long wait `number` already.
 #[derive(Clone, Copy)]
-pub(crate) struct Edge {
+pub(crate) struct WaitEdge {
     pub(super) to: &'static Thread,
     pub(super) number: u32,
     pub(super) world: u64,
     pub(super) rank: usize,
 }
 
-impl PartialEq for Edge {
-    fn eq(&self, other: &Edge) -> bool {
-        let of = |it: &Edge| (std::ptr::from_ref(it.to), it.number, it.world, it.rank);
+impl PartialEq for WaitEdge {
+    fn eq(&self, other: &WaitEdge) -> bool {
+        let of = |it: &WaitEdge| (std::ptr::from_ref(it.to), it.number, it.world, it.rank);
         of(self) == of(other)
     }
 }
@@ -63,7 +63,7 @@ impl PartialEq for Edge {
 pub(crate) trait Background {
     /// Goes on as far as it can without waiting, but for receives that only this rank knows of.
     /// Never unwinds.
-    fn carry_on(&self) -> Carried;
+    fn carry_on(&self) -> OpenCalls;
 
     /// Adds the world and the rank there of all that the calls await.
     fn awaits(&self, add: &mut dyn FnMut(&TeamState, usize));
@@ -74,7 +74,7 @@ pub(crate) trait Background {
 
 /// What is left of started calls: each word that a thread publishes for them makes it less.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Carried {
+pub(crate) struct OpenCalls {
     /// So many are open.
     pub(crate) open: usize,
     /// Of which so many may have work that other ranks wait for.
@@ -221,12 +221,12 @@ impl Thread {
 
     /// The thread has seen in its wait `number` that `edges` are true, and publishes nothing in it
     /// before one of their words comes.
-    pub(super) fn confirm(&self, number: u32, edges: Vec<Edge>) {
+    pub(crate) fn confirm(&self, number: u32, edges: Vec<WaitEdge>) {
         *self.edges.lock().unwrap_or_else(|e| e.into_inner()) = (number, edges);
     }
 
     /// The facts that the thread has confirmed about its wait `number`, if it is still in that.
-    fn edges(&self, number: u32) -> Option<Vec<Edge>> {
+    fn edges(&self, number: u32) -> Option<Vec<WaitEdge>> {
         let edges = self.edges.lock().unwrap_or_else(|e| e.into_inner()).clone();
         (edges.0 == number && self.wait()?.0 == number).then_some(edges.1)
     }
@@ -235,21 +235,21 @@ impl Thread {
     #[cfg(not(loom))]
     pub(super) fn long_wait(&self) -> Option<RankWait> {
         let (number, peer) = self.wait()?;
-        let is_true = |it: &Edge| it.to.wait().is_some_and(|wait| wait.0 == it.number);
+        let is_true = |it: &WaitEdge| it.to.wait().is_some_and(|wait| wait.0 == it.number);
         let is_confirmed = self.edges(number).is_some_and(|all| all.iter().all(is_true));
         Some(RankWait { number, peer: (peer != ANYBODY).then_some(peer), is_confirmed })
     }
 
     /// The threads that this one waits for, those that they wait for, and so on, itself the first,
     /// each with the number of its wait and its facts; if none can be the first to go on.
-    fn deadlocked(&'static self) -> Option<Vec<(&'static Thread, u32, Vec<Edge>)>> {
+    fn deadlocked(&'static self) -> Option<Vec<(&'static Thread, u32, Vec<WaitEdge>)>> {
         let mut numbers = HashMap::from([(std::ptr::from_ref(self), self.wait()?.0)]);
         let mut all = vec![(self, numbers[&std::ptr::from_ref(self)], Vec::new())];
         let mut next = 0;
         while let Some((at, number, facts)) = all.get_mut(next) {
             *facts = at.edges(*number)?;
             let edges = facts.clone();
-            for Edge { to, number, world, rank } in edges {
+            for WaitEdge { to, number, world, rank } in edges {
                 let at = (to.world.load(Relaxed), to.rank.load(Relaxed) as usize);
                 // A thread that waits as another rank of the world than the awaited one may have
                 // handed that one over to a thread that has not called yet.
@@ -412,18 +412,24 @@ impl Thread {
 
     /// Goes on with the started calls, as each wait does; returns what is left of them.
     #[inline]
-    pub(super) fn carry_on(&self) -> Carried {
-        let mut all = Carried::default();
+    pub(super) fn carry_on(&self) -> OpenCalls {
+        let mut all = OpenCalls::default();
         self.each_started(|work| {
-            let Carried { open, owing } = work.carry_on();
-            all = Carried { open: all.open + open, owing: all.owing + owing };
+            let OpenCalls { open, owing } = work.carry_on();
+            all = OpenCalls { open: all.open + open, owing: all.owing + owing };
         });
         all
     }
 
-    /// As [`Background::awaits`], of all started calls.
-    pub(super) fn awaits(&self, add: &mut dyn FnMut(&TeamState, usize)) {
-        self.each_started(|work| work.awaits(add));
+    /// Adds the present waits of all that the started calls await; none if one does not wait.
+    pub(super) fn with_calls(&self, edges: Vec<WaitEdge>) -> Option<Vec<WaitEdge>> {
+        let mut all = Some(edges);
+        let mut add = |world: &TeamState, peer| match (&mut all, world.edge(peer)) {
+            (Some(all), Some(edge)) => all.push(edge),
+            _ => all = None,
+        };
+        self.each_started(|work| work.awaits(&mut add));
+        all
     }
 
     /// Posts the receives that only the thread's ranks know of.

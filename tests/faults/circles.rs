@@ -195,8 +195,8 @@ fn deadlocks(p: usize, n: usize, work: impl Fn(&mut Comm, &mut [u64]) + Sync) ->
     error
 }
 
-/// What is owed for a started call is published only when the peers' words come: a rank that waits
-/// beside one can be part of a deadlock. Short ones are copied, long ones lend memory.
+/// A started call goes on only when the peers' words come: a rank that waits beside one can be part
+/// of a deadlock. Short ones are copied, long ones lend memory.
 #[test]
 fn a_deadlock_beside_started_calls() {
     let _watch = watch();

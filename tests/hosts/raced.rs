@@ -1,4 +1,4 @@
-//! What `.ci/tsan short` runs of `it`, all of which takes the compiler minutes: `--test raced`.
+//! The part of `it` that `.ci/tsan short` runs, as all takes the compiler minutes: `--test raced`.
 
 #[path = "../it/collectives.rs"]
 mod collectives;

@@ -65,9 +65,7 @@ pub(crate) unsafe fn input<'a, T>(
     if n == 0 {
         return Ok(&[]);
     }
-    if is_bad::<T>(at) {
-        return Err(bad_pointer(what, at, align_of::<T>()));
-    }
+    look_at(what, at, n, align_of::<T>())?;
     // SAFETY: by the contract; the caller has looked that memory can hold so many.
     Ok(unsafe { std::slice::from_raw_parts(at.cast(), n) })
 }
@@ -85,9 +83,7 @@ pub(crate) unsafe fn output<'a, T>(
     if n == 0 {
         return Ok(&mut []);
     }
-    if is_bad::<T>(at.cast_const()) {
-        return Err(bad_pointer(what, at, align_of::<T>()));
-    }
+    look_at(what, at, n, align_of::<T>())?;
     // SAFETY: by the contract.
     Ok(unsafe { std::slice::from_raw_parts_mut(at.cast(), n) })
 }
@@ -109,10 +105,7 @@ pub(crate) unsafe fn list<'a, T>(
 
 /// Looks at the place of a result, which a program needs.
 pub(crate) fn place<T>(at: *mut T) -> Result<(), String> {
-    match is_bad::<T>(at.cast()) {
-        true => Err(bad_pointer("the place of the result", at.cast(), align_of::<T>())),
-        false => Ok(()),
-    }
+    look_at("the place of the result", at.cast(), 1, align_of::<T>())
 }
 
 /// Stores a result at `at`, unless that is null: the program does not ask for it.
@@ -162,10 +155,12 @@ fn odd_bits<T>(at: *const c_void, n: usize) -> usize {
     aligned | n.wrapping_sub(1)
 }
 
+/// Looks at the pointer to `n` elements of this alignment.
 #[inline(always)]
-fn is_bad<T>(at: *const c_void) -> bool {
+pub(crate) fn look_at(what: &str, at: *const c_void, n: usize, align: usize) -> Result<(), String> {
     // The address that says "in place" is aligned for elements of one byte only.
-    at.is_null() || !at.cast::<T>().is_aligned() || align_of::<T>() == 1 && at == IN_PLACE
+    let is_bad = at.is_null() || at.addr() & (align - 1) != 0 || align == 1 && at == IN_PLACE;
+    if n > 0 && is_bad { Err(bad_pointer(what, at, align)) } else { Ok(()) }
 }
 
 #[cold]

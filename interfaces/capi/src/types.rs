@@ -7,7 +7,7 @@ use crate::names::*;
 use num_complex::Complex;
 use phalanx::engine::{Lock, MemoryCall, PreparedCall, UserElement, UserOperator};
 use phalanx::op::{self, Operator};
-use phalanx::{Comm, engine};
+use phalanx::{Comm, Element, engine};
 use std::any::{TypeId, type_name};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
@@ -75,6 +75,16 @@ impl Type {
     /// How many Rust elements one of C's is.
     pub(crate) fn parts(self) -> usize {
         if self.is_bytes() { self.size } else { 1 }
+    }
+
+    /// Bytes of a Rust element.
+    pub(crate) fn size_of_part(self) -> usize {
+        if self.is_bytes() { 1 } else { self.size }
+    }
+
+    /// The alignment of its elements.
+    pub(crate) fn align(self) -> usize {
+        with_type!(self, T => align_of::<T>())
     }
 
     /// How many Rust elements `n` elements are.
@@ -162,12 +172,17 @@ macro_rules! with_type {
 }
 pub(crate) use with_type;
 
+/// An operator on elements of two types.
+pub(crate) trait OnBoth<T: Element, U: Element>: Operator<T> + Operator<U> {}
+impl<T: Element, U: Element, O: Operator<T> + Operator<U>> OnBoth<T, U> for O {}
+
 /// The work that is done with the Rust type and operator of a C type and operator, or with an
 /// operator of the program's.
 pub(crate) trait ByOperator {
     type Output;
 
-    fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) -> Self::Output;
+    /// By the loops of `U`, as [`engine::reduce`] says.
+    fn by<T: Element, U: Element, O: OnBoth<T, U>>(self, op: &'static O) -> Self::Output;
     fn by_user(self, op: &Arc<UserOperator>, element: UserElement) -> Self::Output;
 }
 
@@ -175,9 +190,9 @@ pub(crate) trait ByOperator {
 impl ByOperator for (&MemoryCall<'_>, &mut Comm) {
     type Output = ();
 
-    fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) {
+    fn by<T: Element, U: Element, O: OnBoth<T, U>>(self, op: &'static O) {
         // SAFETY: by the contract of `with_operator`.
-        unsafe { engine::reduce::<T, O>(self.1, self.0, op) }
+        unsafe { engine::reduce::<T, U, O>(self.1, self.0, op) }
     }
 
     fn by_user(self, op: &Arc<UserOperator>, element: UserElement) {
@@ -188,14 +203,14 @@ impl ByOperator for (&MemoryCall<'_>, &mut Comm) {
 
 /// Makes a call that is started.
 impl ByOperator for MemoryCall<'_> {
-    type Output = PreparedCall;
+    type Output = PreparedCall<'static>;
 
-    fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) -> PreparedCall {
+    fn by<T: Element, U: Element, O: OnBoth<T, U>>(self, op: &'static O) -> Self::Output {
         // SAFETY: by the contract of `with_operator`.
-        unsafe { PreparedCall::combining::<T, O>(self, op) }
+        unsafe { PreparedCall::combining::<T, U, O>(self, op) }
     }
 
-    fn by_user(self, op: &Arc<UserOperator>, element: UserElement) -> PreparedCall {
+    fn by_user(self, op: &Arc<UserOperator>, element: UserElement) -> PreparedCall<'static> {
         // SAFETY: by the contract of `with_operator`.
         unsafe { op.prepared(self, element) }
     }
@@ -217,45 +232,53 @@ pub(crate) unsafe fn with_operator<W: ByOperator>(
     what: W,
 ) -> Result<W::Output, String> {
     if op > u64::from(u32::MAX) {
-        return Ok(what.by_user(&user_operator(op)?.0, element(ty)));
+        return out_of_line(|| Ok(what.by_user(&user_operator(op)?.0, element(ty))));
     }
     macro_rules! by {
-        ($T:ty: $($name:ident $op:expr),*) => {
+        ($T:ty; $($name:ident $op:expr),* $(; $U:ty: $($also:ident $by:expr),*)?) => {
             match op {
-                $($name => what.by::<$T, _>(&$op),)*
+                $($name => what.by::<$T, $T, _>(&$op),)*
+                $($($also => what.by::<$T, $U, _>(&$by),)*)?
                 _ => return Err(no_such_operator(op, ty)),
             }
         };
     }
+    // (What wraps does the same to the bits of signed and of unsigned numbers: one has the loops.)
     macro_rules! integer {
-        ($T:ty) => {
-            by!($T: PHX_SUM op::Sum, PHX_PROD op::Prod, PHX_MIN op::Min, PHX_MAX op::Max,
-                PHX_BAND op::BitAnd, PHX_BOR op::BitOr, PHX_BXOR op::BitXor,
-                PHX_AND op::And, PHX_OR op::Or, PHX_XOR op::Xor)
+        ($T:ty, $U:ty) => {
+            by!($T; PHX_MIN op::Min, PHX_MAX op::Max;
+                $U: PHX_SUM op::Sum, PHX_PROD op::Prod, PHX_BAND op::BitAnd, PHX_BOR op::BitOr,
+                PHX_BXOR op::BitXor, PHX_AND op::And, PHX_OR op::Or, PHX_XOR op::Xor)
         };
     }
     macro_rules! float {
         ($T:ty) => {
-            by!($T: PHX_SUM op::Sum, PHX_PROD op::Prod, PHX_MIN op::Min, PHX_MAX op::Max)
+            by!($T; PHX_SUM op::Sum, PHX_PROD op::Prod, PHX_MIN op::Min, PHX_MAX op::Max)
         };
     }
     Ok(match ty.kind {
-        1 => integer!(i8),
-        2 => integer!(i16),
-        3 => integer!(i32),
-        4 => integer!(i64),
-        5 => integer!(u8),
-        6 => integer!(u16),
-        7 => integer!(u32),
-        8 => integer!(u64),
+        1 => integer!(i8, u8),
+        2 => integer!(i16, u16),
+        3 => integer!(i32, u32),
+        4 => integer!(i64, u64),
+        5 => integer!(u8, u8),
+        6 => integer!(u16, u16),
+        7 => integer!(u32, u32),
+        8 => integer!(u64, u64),
         9 => float!(f32),
         10 => float!(f64),
-        11 => by!(Complex<f32>: PHX_SUM op::Sum, PHX_PROD op::Prod),
-        12 => by!(Complex<f64>: PHX_SUM op::Sum, PHX_PROD op::Prod),
-        13 => by!(phx_f64_at: PHX_MINLOC MinLoc, PHX_MAXLOC MaxLoc),
-        14 => by!(phx_i64_at: PHX_MINLOC MinLoc, PHX_MAXLOC MaxLoc),
+        11 => by!(Complex<f32>; PHX_SUM op::Sum, PHX_PROD op::Prod),
+        12 => by!(Complex<f64>; PHX_SUM op::Sum, PHX_PROD op::Prod),
+        13 => by!(phx_f64_at; PHX_MINLOC MinLoc, PHX_MAXLOC MaxLoc),
+        14 => by!(phx_i64_at; PHX_MINLOC MinLoc, PHX_MAXLOC MaxLoc),
         _ => return Err(no_such_operator(op, ty)),
     })
+}
+
+/// (Not inlined: of what is rare, the usual way saves no registers.)
+#[inline(never)]
+fn out_of_line<R>(f: impl FnOnce() -> R) -> R {
+    f()
 }
 
 #[cold]

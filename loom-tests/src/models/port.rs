@@ -50,8 +50,8 @@ macro_rules! worlds {
             use loom::thread;
             use std::panic::Location;
             use crate::sync::{AtomicU64, Ordering};
-            use $($shared)::+::{Background, CallParams, Carried, CommState, Port, RankCards};
-            use $($shared)::+::{EVERY_RUN, Signature, StartedProgress, Stop, TeamState, Thread};
+            use $($shared)::+::{Background, CallParams, OpenCalls, CommState, Port, RankCards};
+            use $($shared)::+::{EVERY_RUN, Signature, Stop, TeamState, Thread};
             use $($shared)::+::run_pass;
 
             static SIG: Signature = Signature::of::<u64>("model", "");

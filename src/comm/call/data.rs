@@ -172,7 +172,8 @@ impl<'a> sealed::CallData<'a> for () {
     ) -> OpenRequest<'scope, ()> {
         let Form { call, mut kept, .. } =
             MovedInPlace::<()>(&mut []).form::<K, { CallWay::STARTED }>(said, scope.comm());
-        scope.start_of_nothing(&call, &mut kept)
+        let slot = scope.start_call(&call, &mut kept, &Gives::nothing());
+        slot.map_or(OpenRequest::over(()), OpenRequest::open)
     }
 
     #[inline]

@@ -5,10 +5,10 @@ use super::kinds::{self, CallWay};
 use super::made::Made;
 use super::startable::sealed::{SetUp, Start};
 use crate::comm::arguments::Checks;
-use crate::comm::requests::{Form, Kept, Lent};
+use crate::comm::requests::{Form, Gives, Kept, Lent, OwnWork};
 use crate::comm::{Comm, OpenRequest, Persistent, Requests};
 use crate::element::Element;
-use crate::exec::{Kernel, Partition};
+use crate::exec::{Call, Kernel, Partition, RawBuffers};
 use crate::op::Operator;
 use crate::schedule::Operation;
 use crate::shared::Signature;
@@ -17,7 +17,7 @@ use std::panic::Location;
 /// The memory of a call: the rank's input, and the place of the result.
 ///
 /// # Examples
-/// See [`MemoryCall`].
+/// See [`PreparedCall`].
 #[derive(Clone, Copy, Debug)]
 pub struct ReductionMemory {
     /// The elements that this rank gives.
@@ -29,23 +29,7 @@ pub struct ReductionMemory {
 /// A collective on memory, without its elements' type.
 ///
 /// # Examples
-/// Sums of blocks of which rank 1's has two elements:
-/// ```
-/// use phalanx::engine::{self, MemoryCall, Operation, Partition, ReductionMemory};
-/// let out = phalanx::run(2, |comm| {
-///     let (x, counts) = ([1_u64, 2, 3], [1, 2]);
-///     let mut own = vec![0_u64; counts[comm.rank()]];
-///     let (input, output) = (x.as_ptr().cast(), own.as_mut_ptr().cast());
-///     let memory = ReductionMemory { input, output };
-///     let (operation, cut) = (Operation::ReduceScatter, Partition::Varied(&counts));
-///     let call = MemoryCall { operation, cut, parameter: 0, memory };
-///     // SAFETY: all elements, and room for the rank's own, which nobody else uses.
-///     unsafe { engine::reduce::<u64, _>(comm, &call, &phalanx::op::Sum) };
-///     own
-/// })?;
-/// assert_eq!(out, [vec![2], vec![4, 6]]);
-/// # Ok::<(), phalanx::Error>(())
-/// ```
+/// See [`PreparedCall`].
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryCall<'a> {
     /// What it is.
@@ -59,16 +43,8 @@ pub struct MemoryCall<'a> {
 }
 
 impl<'a> MemoryCall<'a> {
-    /// The call, whose input is `identity` if it is an exclusive scan.
-    pub(crate) fn or<T>(mut self, identity: Option<&T>) -> Self {
-        if self.operation == Operation::ExclusiveScan {
-            self.memory.input = identity.map_or(std::ptr::null(), std::ptr::from_ref).cast();
-        }
-        self
-    }
-
     /// The call with lists of its own.
-    pub(crate) fn kept(self) -> (MemoryCall<'static>, Keep) {
+    pub(crate) fn kept(self) -> (MemoryCall<'static>, Keep<'static>) {
         let mut keep = Keep::default();
         // SAFETY: the call's.
         let mut list = |counts: &[usize]| unsafe { keep.keep(counts.to_vec()) }.as_slice();
@@ -90,28 +66,36 @@ pub(crate) struct ElementUse<'a> {
     pub(crate) kernel: Kernel<'a>,
     pub(crate) commutative: bool,
     pub(crate) built_in: bool,
+    /// The values that rank 0 gets in an exclusive scan; null: it keeps its own.
+    pub(crate) identity: *const u8,
 }
 
 impl<'a> ElementUse<'a> {
     pub(crate) fn moves<T: Element>() -> Self {
-        ElementUse { kernel: Kernel::mover::<T>(), commutative: true, built_in: false }
+        let (kernel, identity) = (Kernel::mover::<T>(), std::ptr::null());
+        ElementUse { kernel, commutative: true, built_in: false, identity }
     }
 
-    pub(crate) fn combines<T: Element, O: Operator<T>>(op: &'a O) -> Self {
-        let kernel = Kernel::combiner::<T, O>(op);
+    /// The use by a kernel of `O`.
+    #[inline(always)]
+    pub(crate) fn by<T: Element, O: Operator<T>>(
+        kernel: Kernel<'a>,
+        identity: Option<&'a T>,
+    ) -> Self {
         let built_in = const { O::ORIGIN.is_library() };
-        ElementUse { kernel, commutative: O::COMMUTATIVE, built_in }
+        let identity = identity.map_or(std::ptr::null(), std::ptr::from_ref).cast();
+        ElementUse { kernel, commutative: O::COMMUTATIVE, built_in, identity }
     }
 }
 
 /// What a call uses, until it is dropped.
 #[derive(Default)]
-pub(crate) struct Keep(Vec<Kept<'static>>);
+pub(crate) struct Keep<'a>(Vec<Kept<'a>>);
 
-impl Keep {
+impl<'a> Keep<'a> {
     /// # Safety
     /// It is not used when this is dropped.
-    pub(crate) unsafe fn keep<V: 'static>(&mut self, value: V) -> &'static V {
+    pub(crate) unsafe fn keep<V: 'a>(&mut self, value: V) -> &'a V {
         let (kept, at) = Kept::new(value);
         self.0.push(kept);
         // SAFETY: in its place until it is dropped, and not used then.
@@ -125,7 +109,7 @@ impl Keep {
 /// [`call`](crate::call).
 ///
 /// # Examples
-/// One that moves, and is started:
+/// One that moves is started, and one that combines is set up:
 /// ```
 /// use phalanx::engine::{self, ForeignCall, MemoryCall};
 /// use phalanx::engine::{Operation, Partition, PreparedCall, ReductionMemory};
@@ -137,55 +121,37 @@ impl Keep {
 ///     let (operation, cut) = (Operation::Broadcast, Partition::Vector(1));
 ///     let call = MemoryCall { operation, cut, parameter: 1, memory };
 ///     // SAFETY: one number, which nobody else uses before the scope has ended.
-///     let call = unsafe { PreparedCall::moving::<u64>(call) };
+///     let moving = unsafe { PreparedCall::moving::<u64>(call) };
+///     let call = MemoryCall { operation: Operation::AllReduce, ..call };
+///     // SAFETY: as above, when the other is over.
+///     let sum = unsafe { PreparedCall::combining::<u64, u64, _>(call, &phalanx::op::Sum) };
 ///     comm.requests(|scope| {
-///         let open = scope.start(engine::made_at(call, at));
+///         let open = scope.start(engine::made_at(moving, at));
 ///         scope.wait(open);
+///         let sum = scope.set_up(sum);
+///         drop(scope.start(sum)); // It is over when the scope is.
 ///     });
 ///     x
 /// })?;
-/// assert_eq!(out, [[1], [1]]);
+/// assert_eq!(out, [[2], [2]]);
 /// # Ok::<(), phalanx::Error>(())
 /// ```
-/// One that combines, and is set up:
-/// ```
-/// use phalanx::engine::{MemoryCall, Operation, Partition, PreparedCall, ReductionMemory};
-/// static SUM: phalanx::op::Sum = phalanx::op::Sum;
-/// let out = phalanx::run(2, |comm| {
-///     let mut x = [1_u64];
-///     let here = x.as_mut_ptr().cast::<u8>();
-///     let memory = ReductionMemory { input: here, output: here };
-///     let (operation, cut) = (Operation::AllReduce, Partition::Vector(1));
-///     let call = MemoryCall { operation, cut, parameter: 0, memory };
-///     // SAFETY: one number, which nobody else uses before the scope has ended.
-///     let call = unsafe { PreparedCall::combining::<u64, _>(call, &SUM) };
-///     comm.requests(|scope| {
-///         let mut idle = scope.set_up(call);
-///         for _ in 0..3 {
-///             let open = scope.start(idle);
-///             idle = scope.wait(open);
-///         }
-///     });
-///     x
-/// })?;
-/// assert_eq!(out, [[8], [8]]);
-/// # Ok::<(), phalanx::Error>(())
-/// ```
-pub struct PreparedCall {
-    pub(crate) call: MemoryCall<'static>,
+pub struct PreparedCall<'a> {
+    pub(crate) call: MemoryCall<'a>,
     pub(crate) sig: &'static Signature,
     pub(crate) at: &'static Location<'static>,
-    pub(crate) by: ElementUse<'static>,
-    pub(crate) keep: Keep,
+    pub(crate) by: ElementUse<'a>,
+    pub(crate) keep: Keep<'a>,
+    pub(crate) around: Option<&'a dyn OwnWork>,
 }
 
-impl std::fmt::Debug for PreparedCall {
+impl std::fmt::Debug for PreparedCall<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PreparedCall").field("call", &self.call).finish_non_exhaustive()
     }
 }
 
-impl PreparedCall {
+impl PreparedCall<'static> {
     /// A call that moves elements `T`.
     ///
     /// # Panics
@@ -202,10 +168,12 @@ impl PreparedCall {
     pub unsafe fn moving<T: Element>(call: MemoryCall<'_>) -> Self {
         let sig = kinds::moving_as::<T, { CallWay::STARTED }>(call.operation, call.cut);
         let (call, keep) = call.kept();
-        PreparedCall { call, sig, at: Location::caller(), by: ElementUse::moves::<T>(), keep }
+        let (at, by) = (Location::caller(), ElementUse::moves::<T>());
+        PreparedCall { call, sig, at, by, keep, around: None }
     }
 
-    /// A call that combines elements `T`.
+    /// A call that combines elements `T`, by the loops of `U`, as
+    /// [`reduce`](crate::engine::reduce) does.
     ///
     /// # Panics
     /// If its operation moves.
@@ -218,27 +186,31 @@ impl PreparedCall {
     /// # Examples
     /// See [`PreparedCall`].
     #[track_caller]
-    pub unsafe fn combining<T: Element, O: Operator<T> + 'static>(
-        call: MemoryCall<'_>,
-        op: &'static O,
-    ) -> Self {
+    pub unsafe fn combining<T, U, O>(call: MemoryCall<'_>, op: &'static O) -> Self
+    where
+        T: Element,
+        U: Element,
+        O: Operator<T> + Operator<U> + 'static,
+    {
         let sig = kinds::combining_as::<T, O, { CallWay::STARTED }>(call.operation, call.cut);
-        let (mut call, mut keep) = call.kept();
-        if call.operation == Operation::ExclusiveScan {
-            // SAFETY: the call's.
-            call = call.or(op.identity().map(|identity| unsafe { keep.keep(identity) }));
-        }
-        PreparedCall { call, sig, at: Location::caller(), by: ElementUse::combines(op), keep }
+        let (call, mut keep) = call.kept();
+        let is_exclusive = call.operation == Operation::ExclusiveScan;
+        let identity = if is_exclusive { Operator::<U>::identity(op) } else { None };
+        // SAFETY: the call's.
+        let identity = identity.map(|identity| unsafe { keep.keep(identity) });
+        let (at, by) =
+            (Location::caller(), ElementUse::by::<U, O>(Kernel::combiner::<U, O>(op), identity));
+        PreparedCall { call, sig, at, by, keep, around: None }
     }
 }
 
-impl Made for PreparedCall {
+impl Made for PreparedCall<'_> {
     fn made_at(self, at: &'static Location<'static>) -> Self {
         PreparedCall { at, ..self }
     }
 }
 
-impl<'scope, 'env> Start<'scope, 'env> for PreparedCall {
+impl<'scope, 'env> Start<'scope, 'env> for PreparedCall<'env> {
     type Gives = ();
 
     fn start(
@@ -246,23 +218,78 @@ impl<'scope, 'env> Start<'scope, 'env> for PreparedCall {
         scope: &mut Requests<'scope, 'env>,
         _: &'static Location<'static>,
     ) -> OpenRequest<'scope, ()> {
-        let Form { call, mut kept, .. } = self.form(scope.comm());
-        scope.start_of_nothing(&call, &mut kept)
+        let slot = self.start_giving(scope, Gives::nothing());
+        slot.map_or(OpenRequest::over(()), OpenRequest::open)
     }
 }
 
-impl<'scope, 'env> SetUp<'scope, 'env> for PreparedCall {
+impl<'scope, 'env> SetUp<'scope, 'env> for PreparedCall<'env> {
     type Element = ();
 
     fn set_up(self, scope: &mut Requests<'scope, 'env>) -> Persistent<'scope, 'env, ()> {
-        let form = self.form(scope.comm());
-        scope.set_up_as_it_is(form)
+        self.set_up_giving(scope, Lent::new(&mut []).0)
     }
 }
 
-impl PreparedCall {
-    fn form<'env>(self, comm: &mut Comm) -> Form<'env, ()> {
-        let PreparedCall { call, sig, at, by, keep } = self;
+impl<'env> PreparedCall<'env> {
+    /// Carries out the call, which is one that waits.
+    ///
+    /// # Errors
+    /// As the method of its name, where they end the run.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::{engine::PreparedCall, op};
+    /// let out = phalanx::run(2, |comm| {
+    ///     let (mut x, flags) = ([1, 2], vec![false, comm.rank() == 1]);
+    ///     let (values, scan) = ((&raw mut x[..], flags), PreparedCall::segmented::<i32, i32, _>);
+    ///     // SAFETY: two values, which nobody else uses.
+    ///     unsafe { scan(values, op::Sum, false, true) }.run(comm);
+    ///     x
+    /// })?;
+    /// assert_eq!(out, [[1, 3], [4, 2]]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn run(self, comm: &mut Comm) {
+        let PreparedCall { call, sig, at, by, around, keep: _keep } = self;
+        // SAFETY: by the contract of its maker.
+        unsafe {
+            let Some(work) = around else { return comm.carry_out_on_memory(&call, sig, by) };
+            work.before();
+            let Some(call) = comm.on_memory(&call, sig, at, by) else { return };
+            comm.carry_out_moving(call);
+            work.after();
+        }
+    }
+
+    /// Starts it; its slot, if it is not over, where its request gives that.
+    pub(super) fn start_giving(
+        self,
+        scope: &mut Requests<'_, 'env>,
+        gives: Gives<'env>,
+    ) -> Option<usize> {
+        let (at, around) = (self.at, self.around);
+        let (call, mut kept) = self.looked_at(scope.comm());
+        match around {
+            Some(work) => scope.start_around((call, kept, work), gives, at),
+            None => scope.start_call(&call, &mut kept, &gives),
+        }
+    }
+
+    /// Sets it up, with this buffer.
+    pub(super) fn set_up_giving<'scope, T: 'env>(
+        self,
+        scope: &mut Requests<'scope, 'env>,
+        result: Lent<'env, T>,
+    ) -> Persistent<'scope, 'env, T> {
+        let around = self.around;
+        let (call, kept) = self.looked_at(scope.comm());
+        scope.set_up_form(Form { call, kept, result }, None, around)
+    }
+
+    /// The call, with arguments that are checked, and the values that it uses.
+    fn looked_at(self, comm: &mut Comm) -> (Call<'env, RawBuffers<'env>>, Kept<'env>) {
+        let PreparedCall { call, sig, at, by, keep, .. } = self;
         let is_right = match call.cut {
             Partition::Varied(counts) => {
                 let own = counts.get(comm.rank()).copied().unwrap_or(0);
@@ -281,8 +308,6 @@ impl PreparedCall {
         // SAFETY: by the contract of its maker; the kernel's references are kept.
         let made = unsafe { comm.on_memory(&call, sig, at, by) };
         let Some(call) = made else { comm.nothing_to_return() };
-        let (result, _) = Lent::new(&mut []);
-        let kept = if keep.0.is_empty() { Kept::NOTHING } else { Kept::new(keep).0 };
-        Form { call, kept, result }
+        (call, if keep.0.is_empty() { Kept::NOTHING } else { Kept::new(keep).0 })
     }
 }

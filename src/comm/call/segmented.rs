@@ -6,19 +6,21 @@ use super::CollectiveCall;
 use super::data::sealed;
 use super::head::CallHead;
 use super::kinds::{self, CallKind, CallWay, ExclusiveSegmentedScan, SegmentedScan};
+use super::memory_call::{ElementUse, Keep, MemoryCall, PreparedCall, ReductionMemory};
 use super::runs::{LayerCall, Runs};
 use super::startable::SetUpData;
-use crate::comm::arguments::Checks;
-use crate::comm::requests::{Kept, OwnWork};
+use crate::comm::arguments::{CallAt, Checks};
+use crate::comm::requests::{Lent, OwnWork};
 use crate::comm::{Comm, OpenRequest, Persistent, Requests};
 use crate::element::Element;
-use crate::exec::{self, Buffers, Partition, RawBuffers};
+use crate::exec::{Kernel, Partition};
 use crate::op::float_control::FloatControl;
 use crate::op::{Accumulating, Accumulation, Operator, OperatorOrigin, is_disturbed};
 use crate::schedule::Operation::ExclusiveScan;
 use crate::shared::Signature;
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::panic::Location;
 
 /// A rank's block of a sequence, a flag for each of its values, and their operator.
 ///
@@ -128,34 +130,40 @@ impl<T: Element, O: Operator<T>> Operator<Carried<T>> for Segmented<O> {
 /// The work of a rank on its own block, with partial results as `S` has them, so that each result
 /// is rounded once.
 struct SegmentWork<'a, T: Element, O: Operator<T>, S: Accumulation<T, O>> {
+    values: *mut [T],
     flags: Cow<'a, [bool]>,
     op: Segmented<Accumulating<T, O, S>>,
     is_exclusive: bool,
     /// Of this block; when the call is over, of all before it.
-    carried: Cell<[Carried<S::Wide>; 1]>,
+    carried: Cell<Carried<S::Wide>>,
 }
 
-impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> OwnWork<T> for SegmentWork<'_, T, O, S> {
-    fn before(&self, values: &[T]) {
+impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> OwnWork for SegmentWork<'_, T, O, S> {
+    unsafe fn before(&self) {
         if is_disturbed::<T, O>() {
-            return FloatControl::STANDARD.lend(|| self.before(values));
+            // SAFETY: passed on.
+            return FloatControl::STANDARD.lend(|| unsafe { self.before() });
         }
+        // SAFETY: by the contract.
+        let values = unsafe { &*self.values };
         let last = self.flags.iter().rposition(|flag| *flag);
         let carried = values[last.unwrap_or(0)..].split_first().map(|(first, rest)| {
             let add = |sum, &value: &T| self.op.0.combine(sum, S::widen(value));
             let sum = rest.iter().fold(S::widen(*first), add);
             (sum, last.is_some())
         });
-        self.carried.set([carried]);
+        self.carried.set(carried);
     }
 
-    fn after(&self, values: &mut [T]) {
+    unsafe fn after(&self) {
         if is_disturbed::<T, O>() {
-            return FloatControl::STANDARD.lend(|| self.after(values));
+            // SAFETY: passed on.
+            return FloatControl::STANDARD.lend(|| unsafe { self.after() });
         }
+        // SAFETY: by the contract.
+        let values = unsafe { &mut *self.values };
         let identity = self.op.0.identity();
-        let [carried] = self.carried.get();
-        let mut before = carried.map(|(sum, _)| sum);
+        let mut before = self.carried.get().map(|(sum, _)| sum);
         for (value, is_first) in values.iter_mut().zip(self.flags.iter()) {
             before = before.filter(|_| !is_first);
             let own = S::widen(*value);
@@ -171,89 +179,93 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> OwnWork<T> for SegmentWo
     }
 }
 
-/// With the signature of the call between the ranks: for people on `T` and `O`, of the size that
-/// their partial results have. (These follow from the two types, which ranks compare.)
+impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> SegmentWork<'_, T, O, S> {
+    /// The call between the ranks, an exclusive scan of one part, with the work around it.
+    fn prepared(&self, (sig, at): CallAt) -> PreparedCall<'_> {
+        let (operation, cut) = (ExclusiveScan, Partition::Vector(1));
+        let carried = self.carried.as_ptr().cast();
+        let memory = ReductionMemory { input: carried, output: carried };
+        let call = MemoryCall { operation, cut, parameter: 0, memory };
+        let kernel = Kernel::of_few(&self.op);
+        let by =
+            ElementUse::by::<_, Segmented<Accumulating<T, O, S>>>(kernel, Some(const { &None }));
+        PreparedCall { call, sig, at, by, keep: Keep::default(), around: Some(self) }
+    }
+
+    /// The call, which has the work.
+    fn kept<'a>(self, at: CallAt) -> PreparedCall<'a>
+    where
+        Self: 'a,
+    {
+        let mut keep = Keep::default();
+        // SAFETY: the call's.
+        let work: &'a Self = unsafe { keep.keep(self) };
+        PreparedCall { keep, ..work.prepared(at) }
+    }
+}
+
+/// The signature of the call between the ranks: for people on `T` and `O`, of the size that their
+/// partial results have. (These follow from the two types, which ranks compare.)
 #[inline(always)]
-fn signed<K: CallKind, T: Element, O: Operator<T>, S: Accumulation<T, O>, const WAY: u8>(
-    accumulation: S,
-) -> (S, &'static Signature) {
-    let sig = const {
+fn sig<K: CallKind, T: Element, O: Operator<T>, S: Accumulation<T, O>, const WAY: u8>(
+    _: &S,
+) -> &'static Signature {
+    const {
         &Signature {
             element_name: std::any::type_name::<T>,
             element_size: size_of::<Carried<S::Wide>>(),
             ..kinds::combination::<K, Carried<T>, Segmented<O>, WAY>()
         }
-    };
-    (accumulation, sig)
+    }
 }
-
-type CallOnBytes<'a> = exec::Call<'a, RawBuffers<'a>>;
 
 impl<'a, T: Element, O: Operator<T>> ReducedSegments<'a, T, O> {
     /// The values, and the work on them with such partial results.
     fn parts<S: Accumulation<T, O>>(
         self,
-        accumulation: S,
-    ) -> (&'a mut [T], SegmentWork<'a, T, O, S>) {
+        accumulation: &S,
+    ) -> (Lent<'a, T>, SegmentWork<'a, T, O, S>) {
         let ReducedSegments { values, flags, op, is_exclusive } = self;
-        let op = Segmented(Accumulating::new(op, &accumulation));
-        let carried = Cell::new([None]);
-        (values, SegmentWork { flags, op, is_exclusive, carried })
+        let (op, carried) = (Segmented(Accumulating::new(op, accumulation)), Cell::new(None));
+        let (lent, values) = Lent::new(values);
+        (lent, SegmentWork { values, flags, op, is_exclusive, carried })
     }
 
-    /// Looks at the number of flags. (No kind of call is known here, as in all that is long: then
-    /// there is one of it for both.)
-    fn check(&self, said: &CallHead<'a>, sig: &'static Signature, comm: &mut Comm) -> bool {
+    /// Looks at the number of flags.
+    fn check(&self, comm: &mut Comm, at: CallAt) -> bool {
         let (flags, n) = (self.flags.len(), self.values.len());
-        comm.check_len("the list of flags", flags, Some(n), (sig, said.at), n)
+        comm.check_len("the list of flags", flags, Some(n), at, n)
     }
+}
 
-    fn run_as<S: Accumulation<T, O>>(
-        self,
-        said: &CallHead<'a>,
-        comm: &mut Comm,
-        (accumulation, sig): (S, &'static Signature),
-    ) -> &'a mut [T] {
-        let is_right = self.check(said, sig, comm);
-        let (values, work) = self.parts(accumulation);
-        if is_right {
-            work.before(values);
-            let mut carried = work.carried.get();
-            let call = exec::Call::new(ExclusiveScan, sig, said.at, Partition::Vector(1));
-            let call = call.combining(Buffers::InPlace(&mut carried), &work.op);
-            comm.carry_out(call.or(Some(&None)));
-            work.carried.set(carried);
-            work.after(values);
-        }
-        values
-    }
-
-    /// The call that is started, the work around it, and the values.
-    fn form<S: Accumulation<T, O> + 'a>(
-        self,
-        said: &CallHead<'a>,
-        comm: &mut Comm,
-        (accumulation, sig): (S, &'static Signature),
-    ) -> (CallOnBytes<'a>, Kept<'a>, &'a SegmentWork<'a, T, O, S>, &'a mut [T])
-    where
-        O: 'a,
-    {
-        if !self.check(said, sig, comm) {
-            comm.nothing_to_return();
-        }
-        let (values, work) = self.parts(accumulation);
-        let (kept, at) = Kept::new(work);
-        // SAFETY: kept until the call is dropped.
-        let work: &'a SegmentWork<'a, T, O, S> = unsafe { &*at.as_ptr() };
-        let carried = work.carried.as_ptr();
-        let call = exec::Call::new(ExclusiveScan, sig, said.at, Partition::Vector(1));
-        // SAFETY: nobody else uses it before the call is started.
-        let buffers = Buffers::InPlace(unsafe { &mut *carried });
-        let call = call.combining(buffers, &work.op).or(Some(&None));
-        let mut call = call.on_bytes(comm.rank(), comm.size());
-        // SAFETY: the same memory, by the address that the cell's own use of it begins with.
-        unsafe { call.place(None, carried.cast()) };
-        (call, kept, work, values)
+impl PreparedCall<'static> {
+    /// A segmented scan of `values`, exclusive or not: to be run, if it `waits`, else to be
+    /// started, or set up. They are elements `T`; `U` is as [`reduce`](crate::engine::reduce) says.
+    ///
+    /// # Safety
+    /// As [`combining`](PreparedCall::combining), of the values; there is a flag for each.
+    ///
+    /// # Examples
+    /// See [`run`](PreparedCall::run).
+    #[track_caller]
+    pub unsafe fn segmented<T: Element, U: Element, O: Operator<T> + Operator<U> + 'static>(
+        (values, flags): (*mut [U], Vec<bool>),
+        op: O,
+        is_exclusive: bool,
+        waits: bool,
+    ) -> Self {
+        let accumulation = <O as Operator<U>>::accumulation();
+        let of_t = <O as Operator<T>>::accumulation();
+        let sigs = [
+            sig::<SegmentedScan, T, O, _, { CallWay::WAITS }>(&of_t),
+            sig::<SegmentedScan, T, O, _, { CallWay::STARTED }>(&of_t),
+            sig::<ExclusiveSegmentedScan, T, O, _, { CallWay::WAITS }>(&of_t),
+            sig::<ExclusiveSegmentedScan, T, O, _, { CallWay::STARTED }>(&of_t),
+        ];
+        let (op, carried) = (Segmented(Accumulating::new(op, &accumulation)), Cell::new(None));
+        let work: SegmentWork<'_, U, O, _> =
+            SegmentWork { values, flags: Cow::Owned(flags), op, is_exclusive, carried };
+        work.kept((sigs[2 * usize::from(is_exclusive) + usize::from(!waits)], Location::caller()))
     }
 }
 
@@ -262,7 +274,17 @@ impl<'a, T: Element, O: Operator<T> + 'a> sealed::CallData<'a> for ReducedSegmen
 
     #[inline(always)]
     fn run<K: CallKind>(self, said: &CallHead<'a>, comm: &mut Comm) -> &'a mut [T] {
-        self.run_as(said, comm, signed::<K, T, O, _, { CallWay::WAITS }>(O::accumulation()))
+        let accumulation = O::accumulation();
+        let sig = sig::<K, T, O, _, { CallWay::WAITS }>(&accumulation);
+        let is_right = self.check(comm, (sig, said.at));
+        let (lent, work) = self.parts(&accumulation);
+        // SAFETY: the values are lent to the work alone, and its again when the call is over.
+        unsafe {
+            if is_right {
+                work.prepared((sig, said.at)).run(comm);
+            }
+            lent.back()
+        }
     }
 
     #[track_caller]
@@ -273,13 +295,16 @@ impl<'a, T: Element, O: Operator<T> + 'a> sealed::CallData<'a> for ReducedSegmen
         if flags != n {
             by.refuse(facts, format!("the list of flags has {flags} elements, must have {n}"));
         }
-        let (values, work) = self.parts(O::accumulation());
-        work.before(values);
-        let mut carried = work.carried.get();
-        by.combines(ExclusiveScan, facts, (&[], &mut carried), &work.op);
-        work.carried.set(carried);
-        work.after(values);
-        values
+        let (lent, work) = self.parts(&O::accumulation());
+        // SAFETY: as above.
+        unsafe {
+            work.before();
+            let mut carried = [work.carried.get()];
+            by.combines(ExclusiveScan, facts, (&[], &mut carried), &work.op);
+            work.carried.set(carried[0]);
+            work.after();
+            lent.back()
+        }
     }
 
     fn start<'scope, K: CallKind>(
@@ -287,9 +312,17 @@ impl<'a, T: Element, O: Operator<T> + 'a> sealed::CallData<'a> for ReducedSegmen
         said: &CallHead<'a>,
         scope: &mut Requests<'scope, 'a>,
     ) -> OpenRequest<'scope, &'a mut [T]> {
-        let signed = signed::<K, T, O, _, { CallWay::STARTED }>(O::accumulation());
-        let form = self.form(said, scope.comm(), signed);
-        scope.start_with_work(form, said.at)
+        let accumulation = O::accumulation();
+        let sig = sig::<K, T, O, _, { CallWay::STARTED }>(&accumulation);
+        if !self.check(scope.comm(), (sig, said.at)) {
+            scope.comm().nothing_to_return();
+        }
+        let (lent, work) = self.parts(&accumulation);
+        match work.kept((sig, said.at)).start_giving(scope, lent.gives()) {
+            Some(slot) => OpenRequest::open(slot),
+            // SAFETY: it is over.
+            None => OpenRequest::over(unsafe { lent.back() }),
+        }
     }
 }
 
@@ -301,8 +334,12 @@ impl<'env, T: Element, O: Operator<T> + 'env> SetUpData<'env> for ReducedSegment
         said: &CallHead<'env>,
         scope: &mut Requests<'scope, 'env>,
     ) -> Persistent<'scope, 'env, T> {
-        let signed = signed::<K, T, O, _, { CallWay::PERSISTENT }>(O::accumulation());
-        let form = self.form(said, scope.comm(), signed);
-        scope.set_up_with_work(form)
+        let accumulation = O::accumulation();
+        let sig = sig::<K, T, O, _, { CallWay::PERSISTENT }>(&accumulation);
+        if !self.check(scope.comm(), (sig, said.at)) {
+            scope.comm().nothing_to_return();
+        }
+        let (lent, work) = self.parts(&accumulation);
+        work.kept((sig, said.at)).set_up_giving(scope, lent)
     }
 }

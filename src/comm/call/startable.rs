@@ -127,8 +127,11 @@ macro_rules! set_up_by_form {
         ) -> Persistent<'scope, 'env, T> {
             let $data = self;
             let (data, input) = $pair;
-            let form = data.form::<K, { CallWay::PERSISTENT }>(said, scope.comm());
-            scope.set_up_form(form, input)
+            let mut form = data.form::<K, { CallWay::PERSISTENT }>(said, scope.comm());
+            let from = input.as_ref().map(|input: &Lent<'_, T>| input.at().cast_const().cast());
+            // SAFETY: the same memory, by the addresses that the program's own use begins with.
+            unsafe { form.call.place(from, form.result.at().cast()) };
+            scope.set_up_form(form, input, None)
         }
     };
 }

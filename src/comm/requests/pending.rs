@@ -90,6 +90,19 @@ pub(crate) struct Gives<'env> {
 }
 
 impl<'env> Gives<'env> {
+    pub(crate) fn nothing() -> Self {
+        Self::values::<()>(Some(NonNull::dangling()))
+    }
+
+    /// Hands it out.
+    ///
+    /// # Safety
+    /// The call is over, and there is room for the result at `to`; it does not lie beside the call.
+    pub(super) unsafe fn give(&self, to: *mut u8) {
+        // SAFETY: passed on.
+        unsafe { (self.make)(self.at, self.len, to) };
+    }
+
     /// The values at an address, or beside the call.
     #[inline(always)]
     pub(crate) fn values<V: Copy>(at: Option<NonNull<V>>) -> Self {

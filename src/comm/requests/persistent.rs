@@ -1,6 +1,6 @@
 //! Persistent requests: set up once, started many times.
 
-use super::pending::{Kept, Lent};
+use super::pending::{Gives, Kept, Lent};
 use super::running::{Failure, Running, Underway};
 use super::start::Form;
 use super::started_collective::Collective;
@@ -49,11 +49,9 @@ pub struct Persistent<'scope, 'env, T> {
 }
 
 impl<'env, T> Persistent<'_, 'env, T> {
-    pub(super) fn of<R, W>(again: Box<Repeated<'env, T, R, W>>) -> Self
+    pub(super) fn of<R: Restart<'env> + 'env>(again: Box<Repeated<'env, T, R>>) -> Self
     where
         T: 'env,
-        R: Restart<'env> + 'env,
-        W: OwnWork<T> + 'env,
     {
         let (input, buf) = (again.input, again.buf);
         Persistent { again, input, buf, _brand: PhantomData, _buf: PhantomData }
@@ -154,6 +152,7 @@ impl<'env> Restart<'env> for SetUpCollective<'env> {
         &mut self.started
     }
 
+    #[inline(always)]
     fn restart(
         &mut self,
         scope: &mut Requests<'_, 'env>,
@@ -174,40 +173,20 @@ impl<'env> Restart<'env> for SetUpCollective<'env> {
 }
 
 /// The work of a call on this rank's own buffer: before it is started, and as soon as it is over.
-pub(crate) trait OwnWork<T> {
-    /// Whether there is any.
-    const IS_ANY: bool = true;
+pub(crate) trait OwnWork {
+    /// # Safety
+    /// The buffer is borrowed, and nobody else uses it meanwhile.
+    unsafe fn before(&self);
 
-    fn before(&self, buf: &[T]);
-    fn after(&self, buf: &mut [T]);
-}
-
-impl<T, W: OwnWork<T>> OwnWork<T> for &W {
-    fn before(&self, buf: &[T]) {
-        (**self).before(buf);
-    }
-
-    fn after(&self, buf: &mut [T]) {
-        (**self).after(buf);
-    }
-}
-
-/// That of most calls. A type: they must not pay for those that have some.
-pub(super) struct NoWork;
-
-impl<T> OwnWork<T> for NoWork {
-    const IS_ANY: bool = false;
-
-    fn before(&self, _: &[T]) {}
-    fn after(&self, _: &mut [T]) {}
+    /// # Safety
+    /// As [`before`](OwnWork::before).
+    unsafe fn after(&self);
 }
 
 /// The parts of a [`Persistent`]: the call, the work around it, their memory, and the buffers.
-pub(super) struct Repeated<'env, T, R, W = NoWork> {
+pub(super) struct Repeated<'env, T, R> {
     call: R,
-    own_work: W,
-    /// Whether it is started once: its request gives the buffer.
-    once: bool,
+    own_work: Option<&'env dyn OwnWork>,
     _kept: Kept<'env>,
     input: *mut [T],
     buf: *mut [T],
@@ -216,16 +195,14 @@ pub(super) struct Repeated<'env, T, R, W = NoWork> {
 
 impl<'env, T, R> Repeated<'env, T, R> {
     pub(super) fn new(call: R, kept: Kept<'env>, input: *mut [T], buf: *mut [T]) -> Self {
-        Repeated { call, own_work: NoWork, once: false, _kept: kept, input, buf, _buf: PhantomData }
+        Repeated { call, own_work: None, _kept: kept, input, buf, _buf: PhantomData }
     }
-}
 
-impl<T, R, W: OwnWork<T>> Repeated<'_, T, R, W> {
     /// The call is over: does the work after it.
-    fn finish(&mut self) {
-        if const { W::IS_ANY } {
+    fn finish(&self) {
+        if let Some(work) = self.own_work {
             // SAFETY: borrowed for 'env, and no call that has it is under way.
-            self.own_work.after(unsafe { &mut *self.buf });
+            unsafe { work.after() };
         }
     }
 }
@@ -242,21 +219,15 @@ trait Repeatable<'env>: Underway + 'env {
     fn status(&self) -> Option<Status>;
 }
 
-impl<'env, T, R, W> Repeatable<'env> for Repeated<'env, T, R, W>
-where
-    T: 'env,
-    R: Restart<'env> + 'env,
-    W: OwnWork<T> + 'env,
-{
+impl<'env, T: 'env, R: Restart<'env> + 'env> Repeatable<'env> for Repeated<'env, T, R> {
     fn start(
         &mut self,
         scope: &mut Requests<'_, 'env>,
         at: &'static Location<'static>,
     ) -> Restarted {
-        if const { W::IS_ANY } {
-            // SAFETY: borrowed for 'env, and no call that has it is under way.
-            self.own_work.before(unsafe { &*self.buf });
-        }
+        let Some(work) = self.own_work else { return self.call.restart(scope, at) };
+        // SAFETY: borrowed for 'env, and no call that has it is under way.
+        unsafe { work.before() };
         let restarted = self.call.restart(scope, at);
         if let Restarted::Over = restarted {
             self.finish();
@@ -269,12 +240,7 @@ where
     }
 }
 
-impl<'env, T, R, W> Underway for Repeated<'env, T, R, W>
-where
-    T: 'env,
-    R: Restart<'env> + 'env,
-    W: OwnWork<T> + 'env,
-{
+impl<'env, T: 'env, R: Restart<'env> + 'env> Underway for Repeated<'env, T, R> {
     fn running(&self) -> &dyn Running {
         self.call.running()
     }
@@ -285,7 +251,7 @@ where
 
     fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
         let is_over = self.call.running_mut().advance(desk)?;
-        if const { W::IS_ANY } && is_over {
+        if is_over && self.own_work.is_some() {
             let finish = || desk.place.in_user_code(|| self.finish());
             catch_unwind(AssertUnwindSafe(finish)).map_err(Failure::Panicked)?;
         }
@@ -293,52 +259,49 @@ where
     }
 
     unsafe fn give(self: Box<Self>, to: *mut u8) {
-        // SAFETY: a request for this gives its buffer, which is borrowed for 'env, and no call has
-        // it any more; or a `Persistent` of the scope that it was made in (`Requests::start`);
-        // lifetimes make no difference to the bytes that are written.
-        unsafe {
-            match self.once {
-                true => to.cast::<&mut [T]>().write(&mut *self.buf),
-                false => to.cast::<Persistent<'_, 'env, T>>().write(Persistent::of(self)),
-            }
-        }
+        // SAFETY: a request for this gives a `Persistent` of the scope that it was made in
+        // (`Requests::start`); lifetimes make no difference to the bytes that are written.
+        unsafe { to.cast::<Persistent<'_, 'env, T>>().write(Persistent::of(self)) };
     }
 }
 
-/// A call that can be started, the values that it uses, the work around it, and its buffer.
-type FormWithWork<'env, T, W> = (Call<'env, RawBuffers<'env>>, Kept<'env>, &'env W, &'env mut [T]);
+/// A [`Repeated`] that is started once: its request gives that.
+struct StartedOnce<'env, R>(Repeated<'env, (), R>, Gives<'env>);
+
+impl<'env, R: Restart<'env> + 'env> Underway for StartedOnce<'env, R> {
+    fn running(&self) -> &dyn Running {
+        self.0.running()
+    }
+
+    fn running_mut(&mut self) -> &mut dyn Running {
+        self.0.running_mut()
+    }
+
+    fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
+        self.0.advance(desk)
+    }
+
+    unsafe fn give(self: Box<Self>, to: *mut u8) {
+        // SAFETY: passed on.
+        unsafe { self.1.give(to) };
+    }
+}
 
 impl<'scope, 'env> Requests<'scope, 'env> {
-    /// A call with work of the rank's own around it, not started yet.
-    fn with_work<T, W: OwnWork<T>>(
+    /// Starts a call with work around it, in the line `at`; its slot, if it is not over.
+    pub(crate) fn start_around(
         &mut self,
-        (call, kept, work, buf): FormWithWork<'env, T, W>,
-        once: bool,
-    ) -> Repeated<'env, T, impl Restart<'env> + use<'env, T, W>, &'env W> {
-        self.check_place();
-        let (call, buf) = (self.collective(call), std::ptr::from_mut(buf));
-        Repeated { call, own_work: work, once, _kept: kept, input: buf, buf, _buf: PhantomData }
-    }
-
-    /// Sets it up.
-    pub(crate) fn set_up_with_work<T: 'env, W: OwnWork<T>>(
-        &mut self,
-        form: FormWithWork<'env, T, W>,
-    ) -> Persistent<'scope, 'env, T> {
-        Persistent::of(Box::new(self.with_work(form, false)))
-    }
-
-    /// Starts it, in the line `at`.
-    pub(crate) fn start_with_work<T: 'env, W: OwnWork<T>>(
-        &mut self,
-        form: FormWithWork<'env, T, W>,
+        (call, kept, work): (Call<'env, RawBuffers<'env>>, Kept<'env>, &'env dyn OwnWork),
+        gives: Gives<'env>,
         at: &'static Location<'static>,
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let mut call = Box::new(self.with_work(form, true));
-        match call.start(self, at) {
-            // SAFETY: borrowed for 'env, and no call has it any more.
-            Restarted::Over => OpenRequest::over(unsafe { &mut *call.buf }),
-            _ => OpenRequest::open(self.open.add_again(call)),
+    ) -> Option<usize> {
+        self.check_place();
+        let none = std::ptr::from_mut(&mut [] as &mut [()]);
+        let again = Repeated::new(self.collective(call), kept, none, none);
+        let mut once = Box::new(StartedOnce(Repeated { own_work: Some(work), ..again }, gives));
+        match once.0.start(self, at) {
+            Restarted::Over => None,
+            _ => Some(self.open.add_again(once)),
         }
     }
 
@@ -369,27 +332,18 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         SetUpCollective { call, started: Collective::new(job) }
     }
 
-    /// `form` of a call on memory, not started yet.
-    pub(crate) fn set_up_as_it_is(&mut self, form: Form<'env, ()>) -> Persistent<'scope, 'env, ()> {
-        self.check_place();
-        let Form { call, kept, result } = form;
-        let (call, none) = (self.collective(call), result.at());
-        Persistent::of(Box::new(Repeated::new(call, kept, none, none)))
-    }
-
-    /// `form` as a call that is not started yet; its input, if that is not its result's buffer.
+    /// `form` as a call that is not started yet, with such work around it; its input, if that is
+    /// not its result's buffer.
     pub(crate) fn set_up_form<T: 'env>(
         &mut self,
         form: Form<'env, T>,
         input: Option<Lent<'env, T>>,
+        own_work: Option<&'env dyn OwnWork>,
     ) -> Persistent<'scope, 'env, T> {
         self.check_place();
-        let Form { mut call, kept, result } = form;
-        let buf = result.at();
-        let from = input.as_ref().map(|input| input.at().cast_const().cast());
-        // SAFETY: the same memory, by the addresses that the program's own use of it begins with.
-        unsafe { call.place(from, buf.cast()) };
-        let (call, input) = (self.collective(call), input.map_or(buf, |input| input.at()));
-        Persistent::of(Box::new(Repeated::new(call, kept, input, buf)))
+        let Form { call, kept, result } = form;
+        let (call, buf) = (self.collective(call), result.at());
+        let again = Repeated::new(call, kept, input.map_or(buf, |input| input.at()), buf);
+        Persistent::of(Box::new(Repeated { own_work, ..again }))
     }
 }

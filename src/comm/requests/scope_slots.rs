@@ -6,7 +6,7 @@ use super::started_message::{PendingReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::shared::{
-    Background, Carried, EarlyReceive, Envelope, Owed, Place, Port, RankPlace, Signature,
+    Background, EarlyReceive, Envelope, OpenCalls, Owed, Place, Port, RankPlace, Signature,
     StartedCall, Stop, TeamState, Thread, ThreadMark, Ticket,
 };
 use crate::sync::Arc;
@@ -648,9 +648,9 @@ fn go_on_here() {
 }
 
 impl Background for ScopeSlots<'_> {
-    fn carry_on(&self) -> Carried {
+    fn carry_on(&self) -> OpenCalls {
         // Borrowed: one of its requests is at work, below, and none goes on before that ends.
-        let Ok(mut inner) = self.inner.try_borrow_mut() else { return Carried::default() };
+        let Ok(mut inner) = self.inner.try_borrow_mut() else { return OpenCalls::default() };
         let (mut owing, mut slot) = (0, inner.first_open);
         // Of so many that are still to be met.
         let mut open = self.open.get();
@@ -664,12 +664,12 @@ impl Background for ScopeSlots<'_> {
             }
             slot += 1;
         }
-        Carried { open: self.open.get(), owing }
+        OpenCalls { open: self.open.get(), owing }
     }
 
     fn awaits(&self, add: &mut dyn FnMut(&TeamState, usize)) {
         let Ok(inner) = self.inner.try_borrow() else { return };
-        let (ref hold, rank, run) = inner.desk.place.whose();
+        let (hold, rank, run) = inner.desk.place.whose();
         for request in (0..inner.slots.len()).filter_map(|slot| inner.open(slot)) {
             // A rank that awaits itself awaits any other.
             let peer = request.awaited(&inner.desk.place);

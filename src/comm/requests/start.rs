@@ -9,7 +9,6 @@ use crate::exec::board::started::Job;
 use crate::exec::{Call, Partition, RawBuffers};
 use crate::shared::{CallParams, CallTransport, Digest, Owed, StartedCall, Stop};
 use std::panic::Location;
-use std::ptr::NonNull;
 
 /// A call that can be started, with the values that it uses (`kept`: its operator), and its
 /// result's buffer.
@@ -67,19 +66,6 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             Some(slot) => OpenRequest::open(slot),
             // SAFETY: it is over.
             None => OpenRequest::over(unsafe { result.back() }),
-        }
-    }
-
-    /// Starts a call without a result of its request; it works where its memory is.
-    pub(crate) fn start_of_nothing(
-        &mut self,
-        call: &Call<'env, RawBuffers<'env>>,
-        kept: &mut Kept<'env>,
-    ) -> OpenRequest<'scope, ()> {
-        let nothing = Gives::values::<()>(Some(NonNull::dangling()));
-        match self.start_call(call, kept, &nothing) {
-            Some(slot) => OpenRequest::open(slot),
-            None => OpenRequest::over(()),
         }
     }
 

@@ -30,6 +30,7 @@ impl<'env, T: Element> Restart<'env> for StartedMessage<Replay<T>> {
         self
     }
 
+    #[inline(always)]
     fn restart(
         &mut self,
         scope: &mut Requests<'_, 'env>,

@@ -28,7 +28,7 @@ pub(super) use wide::OperandTree;
 
 use crate::element::Element;
 use crate::op::float_control::FloatControl;
-use crate::op::{Accumulation, Avx2, Avx512, Baseline, Operator, Vectors};
+use crate::op::{Accumulation, AsElements, Avx2, Avx512, Baseline, Operator, Vectors};
 use crate::op::{is_disturbed, with_vectors};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -73,15 +73,15 @@ impl Loops {
     }
 
     /// Those of elements that `O` combines, with the partial results of `S`.
-    const fn of<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
+    const fn of<T: Element, O: Operator<T>, S: Accumulation<T, O>, const FEW: bool>(
         wide: Option<&'static Wide>,
     ) -> Self {
         Loops {
             size: size_of::<T>(),
             align: align_of::<T>(),
             line: line(size_of::<T>()),
-            combine: combine::<T, O, S>,
-            fold: fold::<T, O, S>,
+            combine: combine::<T, O, S, FEW>,
+            fold: fold::<T, O, S, FEW>,
             wide,
         }
     }
@@ -104,6 +104,12 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) fn combiner<T: Element, O: Operator<T>>(op: &'a O) -> Self {
         let loops = wide::loops::<T, O, _>(O::accumulation());
+        Kernel { loops, op: std::ptr::from_ref(op).cast(), _op: PhantomData }
+    }
+
+    /// For a few elements that `op` combines, each alone: little is compiled.
+    pub(crate) fn of_few<T: Element, O: Operator<T>>(op: &'a O) -> Self {
+        let loops = const { &Loops::of::<T, O, AsElements, true>(None) };
         Kernel { loops, op: std::ptr::from_ref(op).cast(), _op: PhantomData }
     }
 
@@ -423,7 +429,7 @@ unsafe fn fold_each<T: Element, O: Operator<T>>(
 
 /// # Safety
 /// As [`Kernel::combine`]; `op` points to an `O`.
-unsafe fn combine<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
+unsafe fn combine<T: Element, O: Operator<T>, S: Accumulation<T, O>, const FEW: bool>(
     op: *const (),
     dst: *mut u8,
     left: *const u8,
@@ -443,7 +449,7 @@ unsafe fn combine<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
         return;
     }
     // SAFETY: passed on: two inputs, of which `dst` may be one.
-    unsafe { fold::<T, O, S>(op, dst, dst, &[left.cast_mut(), right.cast_mut()], n) }
+    unsafe { fold::<T, O, S, FEW>(op, dst, dst, &[left.cast_mut(), right.cast_mut()], n) }
 }
 
 /// Not inlined: one element is combined without a frame.
@@ -451,7 +457,7 @@ unsafe fn combine<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
 /// # Safety
 /// As [`Fold`]; `op` points to an `O`.
 #[inline(never)]
-unsafe fn fold<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
+unsafe fn fold<T: Element, O: Operator<T>, S: Accumulation<T, O>, const FEW: bool>(
     op: *const (),
     dst: *mut u8,
     also: *mut u8,
@@ -460,12 +466,12 @@ unsafe fn fold<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
 ) {
     if is_disturbed::<T, O>() {
         // SAFETY: passed on.
-        let again = || unsafe { fold::<T, O, S>(op, dst, also, inputs, n) };
+        let again = || unsafe { fold::<T, O, S, FEW>(op, dst, also, inputs, n) };
         return FloatControl::STANDARD.lend(again);
     }
     // SAFETY: by the contract.
     let op = unsafe { &*op.cast::<O>() };
-    if const { size_of::<T>() > 16 && !S::IS_WIDE } {
+    if const { FEW || size_of::<T>() > 16 && !S::IS_WIDE } {
         return with_vectors(
             #[inline(always)]
             // SAFETY: passed on.

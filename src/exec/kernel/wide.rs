@@ -53,13 +53,13 @@ struct PairLoops<T, O, S>(PhantomData<(T, O, S)>);
 
 impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> PairLoops<T, O, S> {
     const LOOPS: &'static Loops = match S::IS_WIDE {
-        true => &Loops::of::<T, O, S>(Some(Self::WIDE)),
-        false => &Loops::of::<T, O, S>(None),
+        true => &Loops::of::<T, O, S, false>(Some(Self::WIDE)),
+        false => &Loops::of::<T, O, S, false>(None),
     };
 
     // The operator on partial results is in memory the operator on elements.
     const WIDE: &'static Wide = &Wide {
-        loops: Loops::of::<S::Wide, Accumulating<T, O, S>, AsElements>(None),
+        loops: Loops::of::<S::Wide, Accumulating<T, O, S>, AsElements, false>(None),
         // SAFETY: passed on.
         widen: |dst, src, n| unsafe { convert(dst, src, n, |x| S::widen(*x)) },
         // SAFETY: as above.

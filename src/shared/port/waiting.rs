@@ -382,7 +382,9 @@ impl Waiter<'_> {
                 number = world.begin_wait(me, awaited);
             } else if seen.is_some() && (carried.open == 0 || seen == edges()) {
                 // The calls have found nothing, either.
-                world.confirm(me, number, seen.unwrap_or_default());
+                if let (Some(thread), Some(edges)) = (world.thread(me), seen) {
+                    thread.confirm(number, edges);
+                }
                 if is_long && let Some(circle) = world.circle(me) {
                     break Err(Stop::Circle(circle));
                 }
@@ -443,7 +445,9 @@ impl Waiter<'_> {
             if let Some(edge) = edge {
                 let number = *number.get_or_insert_with(|| world.begin_wait(member, it));
                 if let Some(edge) = edge {
-                    world.confirm(member, number, vec![edge]);
+                    if let Some(thread) = world.thread(member) {
+                        thread.confirm(number, vec![edge]);
+                    }
                     // Says that it has found the circle, if there is one.
                     drop(world.circle(member));
                 }

@@ -1,7 +1,7 @@
 //! The memory of a collective, once its pointers and counts are looked at.
 
-use crate::arguments::{apart, input, output};
-use crate::types::{Type, with_type};
+use crate::arguments::{apart, input, look_at};
+use crate::types::Type;
 use phalanx::Comm;
 use phalanx::engine::ReductionMemory;
 use std::ffi::c_void;
@@ -23,33 +23,27 @@ pub(crate) unsafe fn counts_of(
 /// The sum of counts, if memory can hold so many elements.
 pub(crate) fn sum(counts: &[usize], ty: Type) -> Result<usize, String> {
     let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
-    let size = ty.size / ty.parts();
-    let fits = |&total: &usize| total.checked_mul(size).is_some_and(|b| b <= isize::MAX as usize);
+    let fits = |&total: &usize| {
+        total.checked_mul(ty.size_of_part()).is_some_and(|b| b <= isize::MAX as usize)
+    };
     total.filter(fits).ok_or_else(|| "the counts sum to more than memory can hold".into())
 }
 
 /// Memory that is read, and memory that is written, once their pointers are looked at: so many Rust
 /// elements. Without memory that is read, the memory that is written is read before.
-///
-/// # Safety
-/// As [`input`] and [`output`].
 #[inline(always)]
-pub(crate) unsafe fn buffers(
+pub(crate) fn buffers(
     ty: Type,
     read: Option<(*const c_void, usize)>,
     (to, received): (*mut c_void, usize),
 ) -> Result<ReductionMemory, String> {
     let what = if read.is_some() { "the output" } else { "the buffer" };
-    with_type!(ty, T => {
-        // SAFETY: by the contract; one is enough to look at the pointer.
-        unsafe {
-            if let Some((from, sent)) = read {
-                input::<T>("the input", from, sent.min(1))?;
-                apart((from, sent * size_of::<T>()), (to, received * size_of::<T>()))?;
-            }
-            output::<T>(what, to, received.min(1))?;
-        }
-    });
+    let (size, align) = (ty.size_of_part(), ty.align());
+    if let Some((from, sent)) = read {
+        look_at("the input", from, sent, align)?;
+        apart((from, sent * size), (to, received * size))?;
+    }
+    look_at(what, to, received, align)?;
     // An address that is not null, of no elements.
     let solid = |at: *mut c_void| match at.is_null() {
         true => std::ptr::without_provenance_mut(64),

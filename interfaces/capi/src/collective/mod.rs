@@ -62,7 +62,7 @@ impl Asked {
     ) -> Result<(MemoryCall<'a>, usize, usize), String> {
         let Asked { operation, ty, from, to, parameter, .. } = *self;
         // An operator's elements are whole, also those of bytes.
-        let size = if self.op.is_some() && ty.is_bytes() { ty.size } else { 1 };
+        let is_whole = self.op.is_some();
         let is_root = comm.rank() == parameter;
         let lengths = match self.lengths {
             // (-1 is of the macros that take counts only: null is an error there.)
@@ -71,17 +71,18 @@ impl Asked {
         };
         let (own, all, cut) = match lengths {
             Lengths::Each(n) if self.is_of_vectors() => {
-                let n = ty.count(n)?;
-                (n, n, Partition::Vector(n / size))
+                let all = ty.count(n)?;
+                (all, all, Partition::Vector(if is_whole { n } else { all }))
             }
             Lengths::Each(n) => {
                 let (own, all) = (ty.count(n)?, ty.count(n.saturating_mul(comm.size()))?);
-                (own, all, Partition::Equal(own / size))
+                (own, all, Partition::Equal(if is_whole { n } else { own }))
             }
             Lengths::Counts(counts) | Lengths::Either(_, counts) => {
                 // SAFETY: by the contract.
                 lists[0] = unsafe { counts_of(comm, counts, ty)? };
                 let (own, all) = (lists[0][comm.rank()], sum(&lists[0], ty)?);
+                let size = if is_whole { ty.parts() } else { 1 };
                 lists[0].iter_mut().for_each(|n| *n /= size);
                 (own, all, Partition::Varied(&lists[0]))
             }
@@ -101,8 +102,7 @@ impl Asked {
             _ => (own, all),
         };
         let read = (!self.is_of_vectors()).then_some((from, sent));
-        // SAFETY: by the contract.
-        let memory = unsafe { buffers(ty, read, (to, received))? };
+        let memory = buffers(ty, read, (to, received))?;
         Ok((MemoryCall { operation, cut, parameter, memory }, sent, received))
     }
 }
@@ -196,6 +196,7 @@ unsafe fn typed<T: Element>(comm: &mut Comm, asked: Asked, n: usize) -> Result<(
 ///
 /// # Safety
 /// `inout` has `n` elements of the type, if it is not null and aligned.
+#[inline(always)]
 unsafe fn combined(comm: &mut Comm, ty: Type, op: phx_op, inout: *mut c_void, n: usize) -> bool {
     macro_rules! by {
         ($T:ty) => {{
@@ -225,7 +226,7 @@ unsafe fn combined(comm: &mut Comm, ty: Type, op: phx_op, inout: *mut c_void, n:
 ///
 /// # Safety
 /// As the functions of its operation say, once it is started.
-pub(crate) unsafe fn prepared(comm: &Comm, asked: Asked) -> Result<PreparedCall, String> {
+pub(crate) unsafe fn prepared(comm: &Comm, asked: Asked) -> Result<PreparedCall<'static>, String> {
     let moves = matches!(asked.operation, Operation::AllGather | Operation::AllToAll);
     if asked.from == IN_PLACE && moves && !matches!(asked.lengths, Lengths::Pairs(..)) {
         return Err("a started call that moves blocks is not in place".into());
@@ -249,15 +250,13 @@ pub(crate) unsafe fn gather_in_place(
     let block = ty.count(n)?;
     let is_root = comm.rank() == root;
     let total = if is_root { ty.count(n.saturating_mul(comm.size()))? } else { block };
-    // SAFETY: by the contract.
-    unsafe {
-        let mut memory = buffers(ty, None, (at, total))?;
-        if is_root {
-            memory.input = memory.input.wrapping_add(root * n * ty.size);
-        }
-        let (operation, cut) = (Operation::Gather, Partition::Equal(block));
-        let call = MemoryCall { operation, cut, parameter: root, memory };
-        with_type!(ty, T => engine::movement::<T>(comm, &call, true));
+    let mut memory = buffers(ty, None, (at, total))?;
+    if is_root {
+        memory.input = memory.input.wrapping_add(root * n * ty.size);
     }
+    let (operation, cut) = (Operation::Gather, Partition::Equal(block));
+    let call = MemoryCall { operation, cut, parameter: root, memory };
+    // SAFETY: by the contract.
+    with_type!(ty, T => unsafe { engine::movement::<T>(comm, &call, true) });
     Ok(())
 }

@@ -3,35 +3,34 @@
 
 use super::Starting;
 use crate::names::*;
-use crate::types::{ByOperator, Elements, with_operator, with_type};
-use phalanx::engine::{UserElement, UserOperator};
+use crate::types::{ByOperator, Elements, OnBoth, with_operator, with_type};
+use phalanx::engine::{PreparedCall, UserElement, UserOperator};
 use phalanx::op::Operator;
-use phalanx::{Comm, Element, call};
+use phalanx::{Comm, Element};
 use std::ffi::c_int;
 use std::sync::Arc;
 
-pub(crate) enum Way<'a> {
-    Waits(&'a mut Comm),
-    Starts(Starting<'a>),
+/// How a call is made: run, or started.
+pub(crate) trait Way {
+    const WAITS: bool;
+    /// # Safety
+    /// As C's function says.
+    unsafe fn make(self, call: PreparedCall<'static>);
 }
 
-impl<'a> From<&'a mut Comm> for Way<'a> {
-    fn from(comm: &'a mut Comm) -> Self {
-        Way::Waits(comm)
+impl Way for &mut Comm {
+    const WAITS: bool = true;
+    unsafe fn make(self, call: PreparedCall<'static>) {
+        call.run(self);
     }
 }
 
-impl<'a> From<Starting<'a>> for Way<'a> {
-    fn from(starting: Starting<'a>) -> Self {
-        Way::Starts(starting)
+impl Way for Starting<'_> {
+    const WAITS: bool = false;
+    unsafe fn make(self, call: PreparedCall<'static>) {
+        // SAFETY: passed on.
+        unsafe { self.go(None, call) }
     }
-}
-
-struct Segments<'a> {
-    elements: Elements,
-    flags: Vec<bool>,
-    is_exclusive: bool,
-    way: Way<'a>,
 }
 
 /// An operator of the program's, on elements one by one.
@@ -47,45 +46,37 @@ impl<T: Element> Operator<T> for OneByOne {
     }
 }
 
-impl Segments<'_> {
-    /// # Safety
-    /// The elements are of type `T`, and valid as C's function says.
-    unsafe fn made<T: Element, O: Operator<T> + 'static>(self, op: O) -> Result<(), String> {
-        let Segments { elements, flags, is_exclusive, way } = self;
-        // SAFETY: passed on.
-        unsafe {
-            let values = elements.output::<T>("the buffer")?;
-            macro_rules! make {
-                ($call:expr) => {
-                    match way {
-                        Way::Waits(comm) => drop(comm.run($call)),
-                        Way::Starts(starting) => starting.go(None, $call),
-                    }
-                };
-            }
-            match is_exclusive {
-                true => make!(call::exclusive_segmented_scan(values, flags, op)),
-                false => make!(call::segmented_scan(values, flags, op)),
-            }
-        }
-        Ok(())
+/// The elements and their flags; whether it is exclusive, and whether it waits.
+type Making = (Elements, Vec<bool>, bool, bool);
+
+/// # Safety
+/// The elements are of type `T`, and valid as C's function says.
+unsafe fn made<T: Element, U: Element, O: OnBoth<T, U> + 'static>(
+    (elements, flags, is_exclusive, waits): Making,
+    op: O,
+) -> Result<PreparedCall<'static>, String> {
+    // SAFETY: passed on.
+    unsafe {
+        let values = elements.output::<U>("the buffer")?;
+        Ok(PreparedCall::segmented::<T, U, O>((values, flags), op, is_exclusive, waits))
     }
 }
 
-impl ByOperator for Segments<'_> {
-    type Output = Result<(), String>;
+impl ByOperator for Making {
+    type Output = Result<PreparedCall<'static>, String>;
 
-    fn by<T: Element, O: Operator<T>>(self, op: &'static O) -> Self::Output {
+    fn by<T: Element, U: Element, O: OnBoth<T, U>>(self, op: &'static O) -> Self::Output {
         // SAFETY: by the contract of `with_operator`.
-        unsafe { self.made::<T, _>(op) }
+        unsafe { made::<T, U, &O>(self, op) }
     }
 
     fn by_user(self, op: &Arc<UserOperator>, _: UserElement) -> Self::Output {
-        if self.elements.ty.is_bytes() {
+        let ty = self.0.ty;
+        if ty.is_bytes() {
             return Err("a segmented scan is of elements of a type, and not of bytes".into());
         }
         // SAFETY: as above.
-        with_type!(self.elements.ty, T => unsafe { self.made::<T, _>(OneByOne(op.clone())) })
+        with_type!(ty, T => unsafe { made::<T, T, _>(self, OneByOne(op.clone())) })
     }
 }
 
@@ -93,16 +84,14 @@ macro_rules! functions {
     ($($name:ident $is_exclusive:literal;)*) => {$(
         /// # Safety
         /// As C's function says.
-        pub(crate) unsafe fn $name<'a>(
-            way: impl Into<Way<'a>>,
-            elements: Elements,
-            flags: &[c_int],
-            op: phx_op,
+        pub(crate) unsafe fn $name<W: Way>(
+            way: W, elements: Elements, flags: &[c_int], op: phx_op,
         ) -> Result<(), String> {
-            let (flags, way) = (flags.iter().map(|&it| it != 0).collect(), way.into());
-            let it = Segments { elements, flags, is_exclusive: $is_exclusive, way };
+            let flags = flags.iter().map(|&it| it != 0).collect();
+            let making = (elements, flags, $is_exclusive, W::WAITS);
             // SAFETY: passed on.
-            unsafe { with_operator(elements.ty, op, it)? }
+            unsafe { way.make(with_operator(elements.ty, op, making)??) };
+            Ok(())
         }
     )*};
 }

@@ -1,6 +1,8 @@
 //! Atomics with clocks.
 
 use crate::clock::{Clock, learn, publish, switch};
+use crate::thread::this_thread;
+use crate::trace::note;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -24,41 +26,49 @@ macro_rules! atomic {
                 $name { value: Cell::new(value), published: Cell::new(Clock::ZERO) }
             }
 
+            #[track_caller]
             pub fn load(&self, ordering: Ordering) -> $int {
                 switch();
                 if matches!(ordering, Ordering::Acquire | Ordering::SeqCst) {
                     learn(&self.published.get());
                 }
-                self.value.get()
+                self.note("load", self.value.get(), self.value.get())
             }
 
+            #[track_caller]
             pub fn store(&self, value: $int, ordering: Ordering) {
                 switch();
                 let releases = matches!(ordering, Ordering::Release | Ordering::SeqCst);
                 self.published.set(if releases { publish() } else { Clock::ZERO });
-                self.value.set(value);
+                self.note("store", self.value.replace(value), value);
             }
 
+            #[track_caller]
             pub fn swap(&self, value: $int, ordering: Ordering) -> $int {
                 self.change(ordering, |_| value)
             }
 
+            #[track_caller]
             pub fn fetch_add(&self, value: $int, ordering: Ordering) -> $int {
                 self.change(ordering, |old| old.wrapping_add(value))
             }
 
+            #[track_caller]
             pub fn fetch_sub(&self, value: $int, ordering: Ordering) -> $int {
                 self.change(ordering, |old| old.wrapping_sub(value))
             }
 
+            #[track_caller]
             pub fn fetch_or(&self, value: $int, ordering: Ordering) -> $int {
                 self.change(ordering, |old| old | value)
             }
 
+            #[track_caller]
             pub fn fetch_max(&self, value: $int, ordering: Ordering) -> $int {
                 self.change(ordering, |old| old.max(value))
             }
 
+            #[track_caller]
             pub fn compare_exchange(
                 &self,
                 current: $int,
@@ -72,13 +82,14 @@ macro_rules! atomic {
                     if failure != Ordering::Relaxed {
                         learn(&self.published.get());
                     }
-                    return Err(old);
+                    return Err(self.note("swap", old, old));
                 }
                 self.update(success, new);
-                Ok(old)
+                Ok(self.note("swap", old, new))
             }
 
             /// No spurious failures.
+            #[track_caller]
             pub fn compare_exchange_weak(
                 &self,
                 current: $int,
@@ -89,10 +100,17 @@ macro_rules! atomic {
                 self.compare_exchange(current, new, success, failure)
             }
 
+            #[track_caller]
             fn change(&self, ordering: Ordering, f: impl FnOnce($int) -> $int) -> $int {
                 switch();
                 let old = self.value.get();
                 self.update(ordering, f(old));
+                self.note("swap", old, self.value.get())
+            }
+
+            #[track_caller]
+            fn note(&self, what: &str, old: $int, new: $int) -> $int {
+                note(this_thread, what, self, old.into(), new.into());
                 old
             }
 

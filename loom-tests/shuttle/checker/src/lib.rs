@@ -17,6 +17,8 @@ mod panics;
 mod run;
 mod thread;
 mod time;
+#[path = "../../../any-number/trace.rs"]
+pub mod trace;
 
 pub use atomic::{AtomicPtr, AtomicU32, AtomicU64};
 pub use local::{keep, kept};

@@ -16,12 +16,16 @@ impl<T> UnsafeCell<T> {
         UnsafeCell { value: std::cell::UnsafeCell::new(value), shadow: Cell::new(Shadow::NEW) }
     }
 
+    #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        crate::trace::note(crate::thread::this_thread, "read", self, 0, 0);
         self.note(false);
         f(self.value.get())
     }
 
+    #[track_caller]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        crate::trace::note(crate::thread::this_thread, "write", self, 0, 0);
         self.note(true);
         f(self.value.get())
     }

@@ -211,7 +211,8 @@ pub fn explore(
         let result = catch_unwind(AssertUnwindSafe(|| {
             let runner = Runner::new(Mixed::new(seed, schedules, longest), config());
             runner.run(move || {
-                counters.0.fetch_add(1, Relaxed);
+                let execution = counters.0.fetch_add(1, Relaxed);
+                crate::trace::begin(plan == Plan::Sound && execution < 20);
                 clock::begin();
                 CROWDED.set(false);
                 ASLEEP.set(Asleep::Yielding);
@@ -227,6 +228,7 @@ pub fn explore(
             });
         }));
         clock::exploring(false);
+        crate::trace::begin(false);
         let failure = result.err().map(|payload| {
             let said = match payload.downcast::<String>() {
                 Ok(said) => *said,

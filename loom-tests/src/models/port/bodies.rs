@@ -504,7 +504,8 @@ fn start(port: &mut Port, cell: &Cell, value: u64) -> StartedProgress {
     port.started_progress()
 }
 
-/// Who takes what: each the peer's cell, or copy, or rank 1 the copy of rank 0, which needs nobody.
+/// The input that a rank takes: each the peer's cell, or copy, or rank 1 the copy of rank 0, which
+/// needs nobody.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Way {
     Cells,

@@ -137,18 +137,18 @@ struct Answer<'a> {
 }
 
 impl Background for Answer<'_> {
-    fn carry_on(&self) -> Carried {
+    fn carry_on(&self) -> OpenCalls {
         self.looks.set(self.looks.get() + 1);
         // A third rank asks some time, at no cost of executions.
         if self.asker == 2 && self.looks.get() == 3 {
             self.asked.store(1, Ordering::Relaxed);
         }
-        // Release and Acquire, here and below: what was written before is seen.
+        // Release and Acquire, here and below: all that was written before is seen.
         if self.asked.load(Ordering::Acquire) == 1 {
             self.answered.store(1, Ordering::Release);
-            return Carried::default();
+            return OpenCalls::default();
         }
-        Carried { open: 1, owing: 1 }
+        OpenCalls { open: 1, owing: 1 }
     }
 
     fn awaits(&self, add: &mut dyn FnMut(&TeamState, usize)) {
@@ -176,7 +176,7 @@ pub(super) fn beside_a_started_call(asker: Option<usize>) {
     drop(ports);
     let words = Arc::new([(); 3].map(|()| AtomicU64::new(0)));
     let wait = |port: &Port, word: &AtomicU64| {
-        let place = RankCards::place(&port.rank_place(), &StartedProgress::new(1));
+        let place = RankCards::place(&port.rank_place(), 1 - port.rank());
         place.wait(None, &mut || word.load(Ordering::Acquire) == 1)
     };
     let end = move |port: &mut Port, result| match result {
