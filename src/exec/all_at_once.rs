@@ -354,14 +354,19 @@ fn exchange<R>(
     let shown = ShownPayload { blocks, taken, size };
     let own = input.wrapping_add(taken * n * size);
     let place = |begin: usize| output.wrapping_add(begin * size);
-    let mine = place(cut.total(rank));
+    // (Before the own block of two there is the other one, or nothing.)
+    let (before, other) = match p {
+        2 => (rank * cut.len_of(1 - rank), cut.len_of(1 - rank)),
+        _ => (cut.total(rank), 0),
+    };
+    let mine = place(before);
     if !std::ptr::eq(own, mine) {
         // SAFETY: the call's, of which input and output do not overlap elsewhere.
         unsafe { copy_few(mine, own, n * size) };
     }
     if p == 2 {
-        let (begin, len) = cut.of_two(1 - rank);
-        shown.get(guard.port, 1 - rank, place(begin), len)?;
+        let peer = 1 - rank;
+        shown.get(guard.port, peer, place(peer * n), other)?;
     } else {
         let mut begin = 0;
         for peer in 0..p {

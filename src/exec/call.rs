@@ -55,16 +55,6 @@ impl<'a> Partition<'a> {
         start..start.wrapping_add(self.len_of(rank))
     }
 
-    /// Of two ranks' blocks, where that of `rank` begins, and its length.
-    #[inline(always)]
-    pub(super) fn of_two(self, rank: usize) -> (usize, usize) {
-        match (self, rank) {
-            (Partition::Varied(&[first, _]), 0) => (0, first),
-            (Partition::Varied(&[first, second]), _) => (first, second),
-            _ => (self.total(rank), self.len_of(rank)),
-        }
-    }
-
     /// Elements of the first `p` blocks.
     #[inline(always)]
     pub(super) fn total(self, p: usize) -> usize {
