@@ -113,8 +113,9 @@ pub(super) struct AccessTask<'a> {
 }
 
 /// A rank's share of an operation: gets the addresses that all ranks show, the first ones in rank
-/// order, then the second ones (from all to all, those of one rank are there); of an operation in which the root alone shows its memory, the
-/// address of this rank's block there.
+/// order, then the second ones; of what moves from all to all, one rank's part, when the addresses
+/// of that one have come; of an operation in which the root alone shows its memory, the address of
+/// this rank's block there.
 ///
 /// # Safety
 /// The call is one of that operation, and its memory as [`RawBuffers`] promises. The addresses are
@@ -149,8 +150,8 @@ impl AccessTask<'_> {
         }
     }
 
-    /// Shows this rank's memory, and collects everybody's addresses in `all`; from all to all, copies
-    /// each rank's block.
+    /// Shows this rank's memory, and collects everybody's addresses in `all`. Of what moves from
+    /// all to all, copies each rank's block when its addresses have come.
     fn meet<R>(
         &mut self,
         port: &mut Port,
@@ -164,7 +165,7 @@ impl AccessTask<'_> {
         let result = between();
         all.resize(2 * p, a);
         (all[rank], all[p + rank]) = (a, b);
-        // Each begins with its own, then its successor's: so not all look at one board.
+        // Each begins with its own, and its successor's, so that not all look at one board.
         for peer in (rank..p).chain(0..rank) {
             if peer != rank {
                 let shown = port.notice(peer, self.expects(peer))?;
@@ -173,8 +174,8 @@ impl AccessTask<'_> {
             if let Operation::AllGather | Operation::AllToAll = self.call.operation() {
                 self.peer = Some(peer);
                 self.compare(port, peer, all[p + peer])?;
-                // SAFETY: the share of the call's operation; these are the peer's, and are kept
-                // until all have finished.
+                // SAFETY: the share of the call's operation; the peer's addresses are here, and its
+                // memory is kept until all have finished.
                 unsafe { (self.call.code().share)(self, all) };
             }
         }
