@@ -54,7 +54,7 @@ void *mmap(void *at, size_t size, int access, int kind, int file, off_t from) {
 
 int munmap(void *at, size_t size) {
     enter();
-    int i = find(at, size, 0);
+    int i = size ? find(at, size, 0) : -1;
     if (i >= 0)
         stacks[i].free = 1;
     atomic_flag_clear(&lock);

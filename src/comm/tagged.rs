@@ -344,8 +344,8 @@ impl Comm {
     ///
     /// # Errors
     /// A value of another type, or a slice, ends the run, as does a source that is no rank, or has
-    /// returned without sending. Of a wait for any source, only the return of all other ranks is
-    /// noticed, or the team's deadline.
+    /// returned without sending. A wait for any source ends once all other ranks have returned, or
+    /// wait as well, in vain.
     ///
     /// # Examples
     /// Work as closures:

@@ -9,8 +9,8 @@ use std::fmt;
 use std::time::Duration;
 
 /// Waits until `ready`, which rank `peer` makes true, and wakes this one by [`wake`]; by none: any
-/// rank does. Spins, yields and sleeps as every wait, ends if the peer has left, and is on the
-/// graph of waits if there is a peer: then no other rank may make `ready` true.
+/// rank of the communicator does, and nothing else. Spins, yields and sleeps as every wait, ends if
+/// the peer has left, and with a deadlock once the ranks that may make `ready` true all wait.
 ///
 /// Like any call that fails it throws; so it belongs into [`attempt`](super::attempt).
 ///

@@ -44,19 +44,12 @@ pub(crate) struct Thread {
 
 /// A fact about a thread's wait: a word that it awaits comes from rank `rank` of world `world`, and
 /// had not come when that rank's thread was in its long wait `number` already.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct WaitEdge {
     pub(super) to: &'static Thread,
     pub(super) number: u32,
     pub(super) world: u64,
     pub(super) rank: usize,
-}
-
-impl PartialEq for WaitEdge {
-    fn eq(&self, other: &WaitEdge) -> bool {
-        let of = |it: &WaitEdge| (std::ptr::from_ref(it.to), it.number, it.world, it.rank);
-        of(self) == of(other)
-    }
 }
 
 /// Calls that a thread has started, and goes on with in each call, and while it waits.
@@ -65,20 +58,23 @@ pub(crate) trait Background {
     /// Never unwinds.
     fn carry_on(&self) -> OpenCalls;
 
-    /// Adds the world and the rank there of all that the calls await.
+    /// Adds the world and the rank there that each call awaits for which others may wait.
     fn awaits(&self, add: &mut dyn FnMut(&TeamState, usize));
 
     /// Posts the receives that only this rank knows of. Never unwinds.
     fn publish(&self);
 }
 
-/// What is left of started calls: each word that a thread publishes for them makes it less.
+/// How far started calls are: it changes when a thread publishes a word for one, and when one awaits
+/// another rank.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct OpenCalls {
     /// So many are open.
     pub(crate) open: usize,
     /// Of which so many may have work that other ranks wait for.
     pub(crate) owing: usize,
+    /// They have met so many ranks.
+    pub(crate) passed: usize,
 }
 
 /// An entry of a thread's list of started calls.
@@ -222,13 +218,19 @@ impl Thread {
     /// The thread has seen in its wait `number` that `edges` are true, and publishes nothing in it
     /// before one of their words comes.
     pub(crate) fn confirm(&self, number: u32, edges: Vec<WaitEdge>) {
-        *self.edges.lock().unwrap_or_else(|e| e.into_inner()) = (number, edges);
+        // Later, if a reader has it. (In a child of a fork a reader may have it for ever.)
+        if let Ok(mut stored) = self.edges.try_lock() {
+            *stored = (number, edges);
+        }
     }
 
     /// The facts that the thread has confirmed about its wait `number`, if it is still in that.
     fn edges(&self, number: u32) -> Option<Vec<WaitEdge>> {
-        let edges = self.edges.lock().unwrap_or_else(|e| e.into_inner()).clone();
-        (edges.0 == number && self.wait()?.0 == number).then_some(edges.1)
+        if self.wait()?.0 != number {
+            return None;
+        }
+        let (of, edges) = self.edges.try_lock().ok()?.clone();
+        (of == number && self.wait()?.0 == number).then_some(edges)
     }
 
     /// The thread's long wait, by any rank's words or a named one's.
@@ -415,8 +417,10 @@ impl Thread {
     pub(super) fn carry_on(&self) -> OpenCalls {
         let mut all = OpenCalls::default();
         self.each_started(|work| {
-            let OpenCalls { open, owing } = work.carry_on();
-            all = OpenCalls { open: all.open + open, owing: all.owing + owing };
+            let it = work.carry_on();
+            all.open += it.open;
+            all.owing += it.owing;
+            all.passed += it.passed;
         });
         all
     }

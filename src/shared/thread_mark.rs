@@ -16,8 +16,8 @@ const BUSY: usize = 1;
 pub(crate) enum Owed {
     /// Nothing.
     Nothing,
-    /// That the rank looks at it once all have started it: then its column is free, for the call
-    /// that is started 64 calls later.
+    /// That the rank looks at it once those have started it that give it input: then its column is
+    /// free, for the call that is started 64 calls later.
     Look,
     /// The rank's part of the work.
     Work,

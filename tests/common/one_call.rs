@@ -74,6 +74,11 @@ macro_rules! set_up {
     };
 }
 
+/// Elements of an uneven all-to-all from a rank to another: other numbers for each pair.
+fn elements(counts: &[usize], from: usize, to: usize) -> usize {
+    counts[(from + to * (to + 1) / 2) % counts.len()]
+}
+
 impl OneCall {
     /// On blocks, or vectors, of `n` elements.
     pub(crate) fn new(comm: &impl HasPlace, operation: Operation, v: isize, n: usize) -> Self {
@@ -88,8 +93,8 @@ impl OneCall {
         counts: &[usize],
     ) -> Self {
         let (rank, p) = comm.place();
-        let to = (0..p).map(|to| counts[(rank + 2 * to) % p]).collect();
-        let from = (0..p).map(|from| counts[(from + 2 * rank) % p]).collect();
+        let to = (0..p).map(|to| elements(counts, rank, to)).collect();
+        let from = (0..p).map(|from| elements(counts, from, rank)).collect();
         OneCall { operation, rank, v, counts: counts.to_vec(), is_varied: true, to, from }
     }
 
@@ -180,7 +185,7 @@ impl OneCall {
             Operation::AllToAll | Operation::AllToAllInPlace => {
                 let mine = vector(r, 0..self.to.iter().sum());
                 let from = |(q, &n): (usize, &usize)| {
-                    let at = (0..r).map(|to| counts[(q + 2 * to) % p]).sum::<usize>();
+                    let at = (0..r).map(|to| elements(counts, q, to)).sum::<usize>();
                     vector(q, at..at + n)
                 };
                 let wanted: Vec<T> = self.from.iter().enumerate().flat_map(from).collect();

@@ -245,6 +245,23 @@ fn a_deadlock_beside_started_calls() {
     }
 }
 
+/// A started receive that is never complete keeps no deadlock of the others from being found, though
+/// the rank that is to send does not wait.
+#[test]
+fn a_deadlock_beside_a_started_receive() {
+    let _watch = watch();
+    let error = deadlocks(3, 1, |comm, x| match comm.rank() {
+        2 => loop {
+            comm.check();
+        },
+        me => comm.requests(|scope| {
+            let _open = scope.start(call::recv_tagged(x, 2, 9));
+            scope.comm().recv(&mut [0], 1 - me);
+        }),
+    });
+    assert!(matches!(error, Error::Deadlock { .. }), "{error}");
+}
+
 /// The rank that is awaited waits, too, and goes on: for the started call, that of a third rank.
 #[test]
 fn a_rank_that_goes_on_with_a_started_call_is_in_no_deadlock() {

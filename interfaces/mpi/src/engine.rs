@@ -426,19 +426,22 @@ impl Engine {
     ) -> Result<Vec<Option<Arc<dyn Net>>>, NetError> {
         let worlds: Vec<Vec<usize>> =
             groups.iter().map(|g| g.iter().map(|&n| self.members[n]).collect()).collect();
-        // A communicator that all members have made, and dropped, is used again.
+        // A communicator that all members have made, and dropped, is used again: one of 64, of the
+        // next 64 where more groups have the same nodes.
+        let before = |i: usize| groups[..i].iter().filter(|g| **g == groups[i]).count();
+        let from: Vec<usize> = (0..groups.len()).map(|i| before(i) / 64 * 64).collect();
         let mut free: Vec<u64> = {
             let made = self.calls.made.lock().unwrap_or_else(|e| e.into_inner());
-            let bits = |of: &Vec<Made>| {
-                let free = of.iter().take(64).enumerate().filter(|(_, m)| m.free);
+            let bits = |of: &Vec<Made>, from: usize| {
+                let free = of.iter().skip(from).take(64).enumerate().filter(|(_, m)| m.free);
                 free.map(|(i, _)| 1u64 << i).sum()
             };
             let is_in = |g: &Vec<usize>| g.contains(&self.node);
-            let own = groups.iter().zip(&worlds).map(|(group, world)| match is_in(group) {
-                true => made.get(world).map_or(0, bits),
+            let own = |(i, group)| match is_in(group) {
+                true => made.get(&worlds[i]).map_or(0, |of| bits(of, from[i])),
                 false => u64::MAX,
-            });
-            own.collect()
+            };
+            groups.iter().enumerate().map(own).collect()
         };
         let (at, count) = (free.as_mut_ptr().cast(), free.len());
         let (number, fold) = (NetNumber::U64, NetFold::BitAnd);
@@ -453,7 +456,8 @@ impl Engine {
             let mut made = self.calls.made.lock().unwrap_or_else(|e| e.into_inner());
             let of = made.entry(world.clone()).or_default();
             // (Groups of the same nodes take one after the other; all their nodes take the same.)
-            let number = (0..of.len().min(64)).find(|&k| of[k].free && free[i] >> k & 1 == 1);
+            let mut all = from[i]..of.len().min(from[i] + 64);
+            let number = all.find(|&k| of[k].free && free[i] >> (k - from[i]) & 1 == 1);
             let number = match number {
                 Some(number) => number,
                 None => {

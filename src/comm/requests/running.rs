@@ -35,6 +35,11 @@ pub(crate) trait Running {
     /// Whether peers may still wait that this rank publishes something for it.
     fn owes(&self) -> bool;
 
+    /// It has met so many ranks, in its present stage.
+    fn passed(&self) -> usize {
+        0
+    }
+
     /// Where the rank can wait until this may go on.
     fn place(&self, at: &RankPlace) -> Place;
 

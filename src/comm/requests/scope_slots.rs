@@ -651,7 +651,7 @@ impl Background for ScopeSlots<'_> {
     fn carry_on(&self) -> OpenCalls {
         // Borrowed: one of its requests is at work, below, and none goes on before that ends.
         let Ok(mut inner) = self.inner.try_borrow_mut() else { return OpenCalls::default() };
-        let (mut owing, mut slot) = (0, inner.first_open);
+        let (mut owing, mut passed, mut slot) = (0, 0, inner.first_open);
         // Of so many that are still to be met.
         let mut open = self.open.get();
         while open > 0 {
@@ -659,23 +659,25 @@ impl Background for ScopeSlots<'_> {
             open -= usize::from(is_open);
             if is_open && !is_early {
                 let is_open = self.look_in(&mut inner, slot) == Progress::Open;
-                let request = inner.open(slot);
-                owing += usize::from(is_open && request.is_some_and(|it| it.owes()));
+                if let Some(request) = inner.open(slot).filter(|_| is_open) {
+                    owing += usize::from(request.owes());
+                    passed += request.passed();
+                }
             }
             slot += 1;
         }
-        OpenCalls { open: self.open.get(), owing }
+        OpenCalls { open: self.open.get(), owing, passed }
     }
 
     fn awaits(&self, add: &mut dyn FnMut(&TeamState, usize)) {
         let Ok(inner) = self.inner.try_borrow() else { return };
         let (hold, rank, run) = inner.desk.place.whose();
-        for request in (0..inner.slots.len()).filter_map(|slot| inner.open(slot)) {
-            // A rank that awaits itself awaits any other.
+        // Nobody waits until a message is complete: the rank that comes second copies it.
+        let slots = inner.slots.iter().enumerate().filter(|(_, it)| it.owed != Owed::Nothing);
+        for request in slots.filter_map(|(slot, _)| inner.open(slot)) {
             let peer = request.awaited(&inner.desk.place);
-            let all = if peer == rank { 0..hold.size() } else { peer..peer + 1 };
-            for it in all.filter(|&it| it != rank && !hold.has_left(it, run)) {
-                add(hold.world(), hold.member(it));
+            if peer != rank && !hold.has_left(peer, run) {
+                add(hold.world(), hold.member(peer));
             }
         }
     }

@@ -194,6 +194,10 @@ impl Running for Collective<'_> {
         !self.progress.is_over() && !self.job.is_brief
     }
 
+    fn passed(&self) -> usize {
+        self.progress.passed()
+    }
+
     fn place(&self, at: &RankPlace) -> Place {
         RankCards::place(at, self.awaited(at))
     }

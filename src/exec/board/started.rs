@@ -1,5 +1,5 @@
-//! The work of a started call, once every rank has shown what it has: the parts of the blocking
-//! calls' direct access, and copies where a call is brief.
+//! The work of a started call, once the ranks that give input have shown it: the parts of the
+//! blocking calls' direct access, and copies where a call is brief.
 //!
 //! A *brief* call's inputs fit the cards, where each rank has copied its own. So a rank needs
 //! nothing but that its sources have started: nobody waits for anybody's work.

@@ -341,15 +341,19 @@ impl Waiter<'_> {
             world.perhaps_bind(me, false);
         }
         let mut patience = sleeper.patience(*wait);
+        let (mut rounds, mut has_napped) = (0_u32, false);
         let result = loop {
             // The facts that would make waiting pointless are looked at first and the
             // word once more after it: a message sent before leaving counts.
             let poisoned = world.is_poisoned(*run);
             let are_alone = by_any && shared.have_others_left(*rank, *run);
             let left = shared.has_left(peer, *run);
-            // (In a model at once: it has few looks.)
-            let is_long = patience.is_long();
+            // Now and then: it costs as much as a hundred looks. (In a model at once: it has few.)
+            rounds = rounds.wrapping_add(1);
+            let is_long =
+                patience.is_long() && (has_napped || rounds.is_multiple_of(16) || FEW_LOOKS == 1);
             let seen = if is_long || cfg!(loom) { edges() } else { None };
+            has_napped = false;
             if ready.ask() {
                 break Ok(());
             }
@@ -380,11 +384,9 @@ impl Waiter<'_> {
             if carried != before {
                 // Others may have waited for it.
                 number = world.begin_wait(me, awaited);
-            } else if seen.is_some() && (carried.open == 0 || seen == edges()) {
+            } else if let (Some(thread), Some(edges)) = (world.thread(me), seen) {
                 // The calls have found nothing, either.
-                if let (Some(thread), Some(edges)) = (world.thread(me), seen) {
-                    thread.confirm(number, edges);
-                }
+                thread.confirm(number, edges);
                 if is_long && let Some(circle) = world.circle(me) {
                     break Err(Stop::Circle(circle));
                 }
@@ -397,6 +399,7 @@ impl Waiter<'_> {
                 world.warn_of_stall(LongWait::ForRank { rank: me, peer: it }, *run);
             }
             if let Pause::Nap(nap) = patience.pause() {
+                has_napped = true;
                 let longest = if carried.owing == 0 { Duration::MAX } else { CARRYING_NAP };
                 let is_over = || {
                     #[cfg(not(loom))]

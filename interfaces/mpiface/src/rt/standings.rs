@@ -5,7 +5,7 @@
 //! graph of waits has them all. A circle of waits for named ranks, or a wait for a rank that has
 //! left, ends the run at once.
 //!
-//! A wait for any source is on no circle. So the waiting rank judges now and then. A blocked rank's
+//! Not all conditions are the library's. So the waiting rank judges now and then. A blocked rank's
 //! request can be completed by another rank's call only: nothing works in the background. So
 //! if every rank either has left or is blocked, and none of the awaited conditions holds, then none
 //! ever will. The ranks' standings are read twice, with the number of their changes: if no number

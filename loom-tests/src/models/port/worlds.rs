@@ -148,7 +148,7 @@ impl Background for Answer<'_> {
             self.answered.store(1, Ordering::Release);
             return OpenCalls::default();
         }
-        OpenCalls { open: 1, owing: 1 }
+        OpenCalls { open: 1, owing: 1, passed: 0 }
     }
 
     fn awaits(&self, add: &mut dyn FnMut(&TeamState, usize)) {
