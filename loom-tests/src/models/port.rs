@@ -221,7 +221,7 @@ model! {
 
 model! {
     answer_beside_a_wait; name: "port: an answer for a started call, no false circle", ranks: 2,
-    bound: Some(2), floor: 700, catches: &[Waiting],
+    bound: Some(2), floor: 480, catches: &[Waiting],
     body: || worlds::beside_a_started_call(Some(1));
     must_fail("port: a word beside a wait that is not begun again", Some(3),
         "a sound run is stopped", || answering_unannounced::beside_a_started_call(Some(1)));
@@ -385,7 +385,7 @@ model! {
 
 model! {
     cards_one_way; name: "cards: 3 started calls over 2 columns, one rank needs nobody", ranks: 2,
-    bound: Some(2), floor: 17_200, catches: &[Entered, Finished], silent: &[Waiting],
+    bound: Some(2), floor: 17_200, catches: &[Entered, Finished, Waiting],
     body: || ranks(2, |port| started(port, 3, Way::OneWay))
 }
 
