@@ -49,14 +49,12 @@ twins! {
         => "if if TWIN { shared.has_left(peer, *run) } else { left } { \
             break Err(Stop::Left { peer }); }";
     "wait: a peer's wait is confirmed early":
-        "if let Some((peer_number, thread)) = peer_wait { world.confirm(me"
-        => "if let Some((peer_number, thread)) = \
-            if TWIN { world.wait_of(it) } else { peer_wait } { world.confirm(me";
+        "(world.thread(me), seen) {"
+        => "(world.thread(me), if TWIN { edges() } else { seen }) {";
     "wait: a deadline is not told":
         "world.give_up(me, it, *run);" => "if !TWIN { world.give_up(me, it, *run); }";
     "circle: nobody looks":
-        "if patience.is_long() && let Some(circle)"
-        => "if !TWIN && patience.is_long() && let Some(circle)";
+        "if is_long && let Some(circle)" => "if !TWIN && is_long && let Some(circle)";
     // Sleeping until everybody has shown something.
     "events: no look after the mark":
         "fence(Ordering::SeqCst); if over.ask() {"

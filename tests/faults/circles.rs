@@ -245,8 +245,8 @@ fn a_deadlock_beside_started_calls() {
     }
 }
 
-/// A started receive that is never complete keeps no deadlock of the others from being found, though
-/// the rank that is to send does not wait.
+/// A started receive that is never complete keeps no deadlock of the others from being found,
+/// though the rank that is to send does not wait.
 #[test]
 fn a_deadlock_beside_a_started_receive() {
     let _watch = watch();
