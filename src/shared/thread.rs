@@ -65,8 +65,7 @@ pub(crate) trait Background {
     fn publish(&self);
 }
 
-/// How far started calls are: it changes when a thread publishes a word for one, and when one
-/// awaits another rank.
+/// How far started calls are: other once one publishes a word, or awaits another rank.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct OpenCalls {
     /// So many are open.

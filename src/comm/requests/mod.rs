@@ -125,7 +125,8 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the order in which calls are started on a communicator,
     /// blocking ones among them (as in MPI); the order in which they are waited for need not. A
-    /// disagreement ends the run with an error that names both ranks and both lines.
+    /// disagreement ends the run with an error that names both ranks and both lines; among own
+    /// threads, of calls that need nothing of each other, in a later started call, if one comes.
     ///
     /// **Progress.** Up to 64 bytes of input (a rank's; of scatter, reduce-scatter and all-to-all
     /// those for all ranks), a call is complete when the ranks have *started* it that give input to

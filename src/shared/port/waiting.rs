@@ -348,7 +348,7 @@ impl Waiter<'_> {
             let poisoned = world.is_poisoned(*run);
             let are_alone = by_any && shared.have_others_left(*rank, *run);
             let left = shared.has_left(peer, *run);
-            // Now and then: it costs as much as a hundred looks. (In a model at once: it has few.)
+            // Now and then: it costs more than a look. (In a model at once: that has few.)
             rounds = rounds.wrapping_add(1);
             let is_long =
                 patience.is_long() && (has_napped || rounds.is_multiple_of(16) || FEW_LOOKS == 1);
