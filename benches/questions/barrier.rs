@@ -6,9 +6,12 @@ use criterion::{BenchmarkId, Criterion};
 pub(crate) fn bench(c: &mut Criterion) {
     let mut group = c.benchmark_group("barrier");
     {
-        let (pair, flags) = (pair(), Flags::default());
+        let pair = pair();
         group.bench_function(BenchmarkId::new("floor, two flags", 2), |b| {
-            b.iter_custom(|n| back_to_back(&pair, n, |comm, _| flags.exchange(comm.rank())));
+            b.iter_custom(|n| {
+                let flags = Flags::default();
+                back_to_back(&pair, n, |comm, i| flags.exchange(comm.rank(), i + 1))
+            });
         });
     }
     let team = team();

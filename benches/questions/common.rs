@@ -1,7 +1,11 @@
-//! Teams, timed loops and the raw exchange, for the other files here.
+//! Teams and timed loops, for the other files here.
+
+#[path = "../raw/flags.rs"]
+mod flags;
+
+pub(crate) use flags::Flags;
 
 use phalanx::{Comm, Team};
-use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::{Duration, Instant};
 
 /// One rank per core, from 2 to 16.
@@ -28,42 +32,6 @@ pub(crate) fn back_to_back(
         start.elapsed()
     });
     times.expect("the ranks agree")[0]
-}
-
-/// A flag on cache lines of its own.
-#[derive(Default)]
-#[repr(align(256))]
-struct Line(AtomicU64);
-
-/// The floor: two flags in lines of their own, for ranks 0 and 1.
-#[derive(Default)]
-pub(crate) struct Flags([Line; 2]);
-
-impl Flags {
-    /// Both store, then both wait for the other's.
-    pub(crate) fn exchange(&self, rank: usize) {
-        let k = self.0[rank].0.load(Relaxed) + 1;
-        self.0[rank].0.store(k, Release);
-        self.wait(1 - rank, k);
-    }
-
-    /// Rank 0 stores, rank 1 answers, rank 0 waits for that.
-    pub(crate) fn ping_pong(&self, rank: usize) {
-        let k = self.0[rank].0.load(Relaxed) + 1;
-        if rank == 1 {
-            self.wait(0, k);
-        }
-        self.0[rank].0.store(k, Release);
-        if rank == 0 {
-            self.wait(1, k);
-        }
-    }
-
-    /// With `<`: the other may be one ahead. With a yield: the two may share a
-    /// core.
-    fn wait(&self, rank: usize, k: u64) {
-        until(|| self.0[rank].0.load(Acquire) >= k);
-    }
 }
 
 /// Looks until `is_so`; every 16384 looks somebody else may have the core.

@@ -10,9 +10,11 @@ const CAPACITY: usize = 1024;
 pub(crate) fn bench(c: &mut Criterion) {
     let pair = pair();
     let mut group = c.benchmark_group("mailbox, 8 bytes there and back");
-    let flags = Flags::default();
     group.bench_function("floor, two flags", |b| {
-        b.iter_custom(|n| back_to_back(&pair, n, |comm, _| flags.ping_pong(comm.rank())));
+        b.iter_custom(|n| {
+            let flags = Flags::default();
+            back_to_back(&pair, n, |comm, i| flags.ping_pong(comm.rank(), i + 1))
+        });
     });
     group.bench_function("phalanx, send and recv", |b| {
         b.iter_custom(|n| {

@@ -6,20 +6,15 @@
 //! | `barrier` | .. that all have come? | two raw flags, `std::sync::Barrier`, `spin::Barrier` |
 //! | `mailbox` | .. a word there and back? | two raw flags, rtrb, crossbeam-channel |
 //! | `levels` | .. to choose an algorithm on a machine with levels? | |
-//! | a collective's name | .. this many bytes per rank? | |
-//! | `sum of vectors` | .. one shared sum instead of one with every rank? | rayon |
 //!
-//! All run on the same pinned threads: those of a team (rayon on a pool of its
-//! own). Workers live as long as the bench; each sample is one run of many
-//! calls, timed on rank 0. Owners rewrite their buffers before each call of a
-//! collective, untimed.
+//! All run on the same pinned threads: those of a team (rayon on a pool of its own). Workers live
+//! as long as the bench; each sample is one run of many calls, timed on rank 0.
 //!
-//! Cores of a virtual machine move while these run, so that two groups do not
-//! compare; for that see `benches/ratios`, `phalanx bench` and `phalanx
-//! peers`, which know where the cores are.
+//! Cores of a virtual machine move while these run, so that two groups do not compare; for that,
+//! and for collectives by bytes, see `benches/ratios`, `phalanx bench` and `phalanx peers`, which
+//! know where the cores are.
 
 mod barrier;
-mod collectives;
 mod common;
 mod dispatch;
 mod levels;
@@ -32,6 +27,6 @@ criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20).measurement_time(Duration::from_secs(1))
         .warm_up_time(Duration::from_millis(300));
-    targets = dispatch::bench, barrier::bench, mailbox::bench, levels::bench, collectives::bench
+    targets = dispatch::bench, barrier::bench, mailbox::bench, levels::bench
 }
 criterion_main!(benches);

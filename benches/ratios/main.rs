@@ -7,13 +7,15 @@
 //! them, and is filed under the place that they show (below 45 ns the two are
 //! threads of one core, below 130 ns `near`, else `far`).
 //!
-//! `cargo bench --bench ratios [-- PART..]`, parts: small, varied, requests, solver,
-//! halves, dispatch, alone, crowded, disturbed. With `--test` one round, nothing printed but that
-//! it works. `SECONDS_PER_RUN` is the time for each of small, varied, requests, solver and halves.
+//! `cargo bench --bench ratios [-- PART..]`, parts: small, varied, requests, solver, large,
+//! halves, dispatch, alone, crowded. With `--test` one round, nothing printed but that
+//! it works. `SECONDS_PER_RUN` is the time for each of the first six; large takes four times as
+//! long.
 //! A row in which the library thought that the process is disturbed says so.
 
 #[cfg(feature = "half")]
 mod halves;
+mod large;
 mod raw;
 mod requests;
 mod small;
@@ -21,10 +23,12 @@ mod solver;
 mod team;
 mod varied;
 
-use phalanx::Team;
-use phalanx::machine::affinity;
+use phalanx::{Comm, Team};
 use raw::{Flags, Row};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+/// One rank's rows of a part for two ranks.
+type Part = fn(&mut Comm, &Flags, Duration) -> Vec<Row>;
 
 fn main() -> Result<(), phalanx::Error> {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
@@ -41,48 +45,21 @@ fn main() -> Result<(), phalanx::Error> {
     }
     let team = Team::builder().ranks(2).pin_caller(true).build()?;
     let mut rows = Vec::new();
-    if wanted("small") {
+    let of_two: &[(&str, Duration, Part)] = &[
+        ("small", time, small::two_ranks),
+        ("varied", time, varied::two_ranks),
+        ("requests", time, requests::two_ranks),
+        ("solver", time, solver::two_ranks),
+        ("large", 4 * time, large::two_ranks),
+        #[cfg(feature = "half")]
+        ("halves", time, halves::two_ranks),
+    ];
+    for &(_, time, part) in of_two.iter().filter(|(name, ..)| wanted(name)) {
         let flags = Flags::default();
-        rows.extend(team.run(|comm| small::two_ranks(comm, &flags, time))?.swap_remove(0));
-    }
-    if wanted("varied") {
-        let flags = Flags::default();
-        rows.extend(team.run(|comm| varied::two_ranks(comm, &flags, time))?.swap_remove(0));
-    }
-    if wanted("requests") {
-        let flags = Flags::default();
-        rows.extend(team.run(|comm| requests::two_ranks(comm, &flags, time))?.swap_remove(0));
-    }
-    if wanted("solver") {
-        let flags = Flags::default();
-        rows.extend(team.run(|comm| solver::two_ranks(comm, &flags, time))?.swap_remove(0));
-    }
-    #[cfg(feature = "half")]
-    if wanted("halves") {
-        let flags = Flags::default();
-        rows.extend(team.run(|comm| halves::two_ranks(comm, &flags, time))?.swap_remove(0));
+        rows.extend(team.run(|comm| part(comm, &flags, time))?.swap_remove(0));
     }
     if wanted("dispatch") {
         rows.extend(team::dispatch(&team, time / 4)?);
-    }
-    if wanted("disturbed") {
-        let barrier = |time, name| {
-            let flags = Flags::default();
-            Ok(team.run(|comm| small::barrier(comm, &flags, time, name))?.swap_remove(0))
-        };
-        rows.push(barrier(time / 4, "barrier before two threads are busy")?);
-        let load = Duration::from_millis(if test { 1 } else { 700 });
-        let busy = || {
-            let _: Result<_, _> = affinity::restore(team.machine().allowed_pus());
-            let since = Instant::now();
-            while since.elapsed() < load {}
-        };
-        std::thread::scope(|s| {
-            (0..2).for_each(|_| drop(s.spawn(busy)));
-            barrier(load, "").map(drop)
-        })?;
-        std::thread::sleep(load.min(Duration::from_millis(500)));
-        rows.push(barrier(time / 4, ".. and 0.5 s after that")?);
     }
     let mut more = Vec::new();
     if wanted("dispatch") {

@@ -5,51 +5,22 @@ mod flags;
 #[path = "../raw/rounds.rs"]
 mod rounds;
 
-use flags::Line;
+pub(crate) use flags::Flags;
 use phalanx::engine::is_beside_load;
 use phalanx_model::median;
 pub(crate) use rounds::Rounds;
-use std::sync::atomic::Ordering::*;
 use std::time::Instant;
-
-/// Two flags in lines of their own: the least that two cores can do.
-#[derive(Default)]
-pub(crate) struct Flags {
-    one: flags::Flags,
-    both: [Line; 2],
-}
-
-impl Flags {
-    /// Both store, then both wait for the other's.
-    #[inline(always)]
-    pub(crate) fn exchange(&self, rank: usize, k: u64) {
-        self.one.exchange(rank, k);
-    }
-
-    /// One stores, the other waits and answers.
-    #[inline(always)]
-    pub(crate) fn ping_pong(&self, rank: usize, k: u64) {
-        if rank == 0 {
-            self.both[0].0.store(k, Release);
-            while self.both[1].0.load(Acquire) < k {}
-        } else {
-            while self.both[0].0.load(Acquire) < k {}
-            self.both[1].0.store(k, Release);
-        }
-    }
-}
 
 /// One rank's use of the flags: the numbers of its exchanges.
 pub(crate) struct Raw<'a> {
     pub(crate) flags: &'a Flags,
     pub(crate) rank: usize,
     pub(crate) exchanges: u64,
-    pub(crate) pings: u64,
 }
 
 impl<'a> Raw<'a> {
     pub(crate) fn new(flags: &'a Flags, rank: usize) -> Self {
-        Raw { flags, rank, exchanges: 0, pings: 0 }
+        Raw { flags, rank, exchanges: 0 }
     }
 
     #[inline(always)]
@@ -64,8 +35,8 @@ impl<'a> Raw<'a> {
 
     pub(crate) fn pinged(&mut self, calls: u64) -> f64 {
         batch(calls, || {
-            self.pings += 1;
-            self.flags.ping_pong(self.rank, self.pings);
+            self.exchanges += 1;
+            self.flags.ping_pong(self.rank, self.exchanges);
         })
     }
 }

@@ -88,19 +88,6 @@ const CASES: &[Case] = &[
     ("broadcasts one way 1 KiB / exchange", Base::Exchange, broadcast::<128>),
 ];
 
-/// One rank's part in a measurement of the barrier alone.
-pub(crate) fn barrier(comm: &mut Comm, flags: &Flags, time: Duration, name: &str) -> Row {
-    let (mut row, mut rounds) = (Row::new(name), Rounds::new(time));
-    let raw = &mut Raw::new(flags, comm.rank());
-    while rounds.next(comm) {
-        raw.exchanged(50);
-        let before = raw.exchanged(CALLS);
-        let ours = batch(CALLS, || comm.barrier());
-        row.keep(before, raw.exchanged(CALLS), ours, None);
-    }
-    row
-}
-
 /// One rank's part: rounds of interleaved batches until the time is over.
 pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<Row> {
     let mut rows: Vec<Row> = CASES.iter().map(|case| Row::new(case.0)).collect();

@@ -1,25 +1,14 @@
-//! Compares each collective on large messages with the best loop written by hand for two threads:
-//! the buffers' addresses are known, two flags open and close the call, and each thread does half
-//! of the work with AVX2. A call that only moves data is written once for each way to copy
-//! (`raw/copies.rs`), and the best of them counts.
-//!
-//! Ours and theirs take turns, and every call comes after its owners have rewritten their input, so
-//! that the data really move. Every pair of calls stands between two raw exchanges of flags and
-//! counts only if they agree (see `ratios.rs`); results are filed under the place that they show.
-//!
-//! `cargo bench --bench floors [-- NAME..]`; `SECONDS_PER_RUN` and `BYTES` (a
-//! list) say how long and how large. With `--test` one round, nothing printed
-//! but that it works.
+//! Large messages, beside the best loop written by hand for two threads: the buffers' addresses are
+//! known, two flags open and close the call, and each thread does half of the work with AVX2. A
+//! call that only moves data is written once for each way to copy (`raw/copies.rs`). Every call
+//! comes after its owners have rewritten their input, so that the data really move.
 
-#[path = "raw/copies.rs"]
+#[path = "../raw/copies.rs"]
 mod copies;
-#[path = "raw/flags.rs"]
-mod flags;
 
+use crate::raw::{Flags, Raw, Rounds, Row};
 use copies::{COPIES, Copy};
-use flags::Flags;
-use phalanx::{Comm, Team, op};
-use phalanx_model::median;
+use phalanx::{Comm, op};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -40,9 +29,7 @@ struct At {
 
 /// One rank's end of the hand-written calls.
 struct Hand<'a> {
-    flags: &'a Flags,
-    rank: usize,
-    k: u64,
+    raw: Raw<'a>,
     me: At,
     it: At,
 }
@@ -99,16 +86,15 @@ wide!(add_onto_wide, add_onto, (x: &[f64], y: &mut [f64]));
 impl Hand<'_> {
     /// Runs `work` between two exchanges of flags.
     fn call(&mut self, work: impl FnOnce(At, At)) {
-        self.k += 2;
-        self.flags.exchange(self.rank, self.k - 1);
+        self.raw.exchange();
         work(self.me, self.it);
-        self.flags.exchange(self.rank, self.k);
+        self.raw.exchange();
     }
 
     /// The half of `n` elements that this rank works on, in whole lines.
     fn half(&self, n: usize) -> (usize, usize) {
         let middle = ((n / 2 + 7) & !7).min(n);
-        if self.rank == 0 { (0, middle) } else { (middle, n - middle) }
+        if self.raw.rank == 0 { (0, middle) } else { (middle, n - middle) }
     }
 }
 
@@ -149,7 +135,7 @@ const MOVES: [&str; 5] = ["broadcast", "all-gather", "all-to-all", "gather", "sc
 /// blocks, `n` is the length of all blocks.
 fn theirs(hand: &mut Hand<'_>, operation: &str, n: usize, by: Copy) {
     let (from, len) = hand.half(n);
-    let (rank, block) = (hand.rank, n / 2);
+    let (rank, block) = (hand.raw.rank, n / 2);
     // SAFETY: each thread writes its own half of every buffer, or its own
     // block, and reads memory that nobody writes; both keep their buffers until the
     // second exchange.
@@ -231,163 +217,79 @@ fn rewrite(operation: &str, b: &mut Buffers, n: usize, round: u64) {
     black_box(buf);
 }
 
-/// Nanoseconds of one turn of all contenders: ours, then theirs by each way to copy.
-type Turn = Vec<f64>;
+const SIZES: [usize; 5] = [16 << 10, 256 << 10, 1 << 20, 4 << 20, 64 << 20];
 
-struct Row {
+/// An operation and a size: a row, and a call by hand, for each way to copy.
+struct Case {
     operation: &'static str,
     bytes: usize,
-    /// By place.
-    samples: [Vec<Turn>; 2],
+    rows: Vec<(Row, Copy)>,
 }
 
-impl Row {
-    /// Ways to copy that are compared.
-    fn copies(&self) -> Vec<(&'static str, Copy)> {
-        let all = if MOVES.contains(&self.operation) { COPIES.len() } else { 1 };
+impl Case {
+    fn new(operation: &'static str, bytes: usize) -> Self {
+        let all = if MOVES.contains(&operation) { COPIES.len() } else { 1 };
         let there = COPIES.iter().take(all).filter(|copy| (copy.is_there)());
-        there.map(|copy| (copy.name, copy.copy)).collect()
+        let row = |name| Row::new(format!("{operation} {bytes} B / by hand{name}"));
+        let rows = there.map(|copy| {
+            let name = if all > 1 { format!(", {}", copy.name) } else { String::new() };
+            (row(name), copy.copy)
+        });
+        Case { operation, bytes, rows: rows.collect() }
     }
 }
 
-const SIZES: [usize; 5] = [16 << 10, 256 << 10, 1 << 20, 4 << 20, 64 << 20];
-
-/// One rank's part: rounds over all rows until the time is over.
-fn rounds(comm: &mut Comm, flags: &Flags, rows: &mut [Row], time: Duration, sizes: &[usize]) {
+/// One rank's part: rounds over all cases until the time is over.
+pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<Row> {
     let rank = comm.rank();
+    let sizes = if time.is_zero() { &[16, 16 << 10][..] } else { &SIZES };
+    let cases = OPERATIONS.into_iter().flat_map(|it| sizes.iter().map(move |&n| (it, n)));
+    let mut cases: Vec<Case> = cases.map(|(it, n)| Case::new(it, n)).collect();
     let most = sizes.iter().max().copied().unwrap_or(0) / 8;
     let fresh = || vec![rank as f64; most];
     let mut b = Buffers { x: fresh(), wide: fresh(), out: fresh() };
-    let at = |b: &mut Buffers| At {
-        x: b.x.as_mut_ptr(),
-        wide: b.wide.as_mut_ptr(),
-        out: b.out.as_mut_ptr(),
-    };
-    let me = at(&mut b);
+    let me = At { x: b.x.as_mut_ptr(), wide: b.wide.as_mut_ptr(), out: b.out.as_mut_ptr() };
     let addresses = [me.x, me.wide, me.out].map(|p| p.expose_provenance());
     let it = comm.with_peers(&addresses, |all| {
         let p = |i: usize| std::ptr::with_exposed_provenance_mut(all[1 - rank][i]);
         At { x: p(0), wide: p(1), out: p(2) }
     });
-    let mut hand = Hand { flags, rank, k: 0, me, it };
-    let started = Instant::now();
-    for round in 0.. {
-        // Rank 0 decides when it is over.
-        let over = started.elapsed() >= time && hand.k > 0;
-        let mut go = [u64::from(!over)];
-        comm.broadcast(&mut go, 0);
-        if go[0] == 0 {
-            return;
-        }
-        for row in rows.iter_mut() {
-            let n = row.bytes / 8;
-            let pairs = ((8 << 20) / row.bytes.max(256 << 10)).max(1);
-            let before = exchange(&mut hand);
-            let mut found = Vec::new();
-            let copies = row.copies();
-            let contenders = 1 + copies.len();
+    let mut hand = Hand { raw: Raw::new(flags, rank), me, it };
+    let mut rounds = Rounds::new(time);
+    while rounds.next(comm) {
+        for Case { operation, bytes, rows } in &mut cases {
+            let (n, contenders) = (*bytes / 8, 1 + rows.len());
+            let pairs = ((8 << 20) / (*bytes).max(256 << 10)).max(1);
+            hand.raw.exchanged(50);
+            let before = hand.raw.exchanged(200);
+            let mut turns = Vec::new();
             for pair in 0..pairs {
                 let mut times = vec![0.0; contenders];
                 for turn in 0..contenders {
                     // Each is first in turn.
-                    let which = (turn + pair + round) % contenders;
-                    rewrite(row.operation, &mut b, n, hand.k);
+                    let which = (turn + pair + rounds.begun as usize) % contenders;
+                    rewrite(operation, &mut b, n, hand.raw.exchanges);
                     comm.barrier();
                     comm.barrier();
                     let start = Instant::now();
                     match which {
-                        0 => ours(comm, row.operation, &mut b, n),
-                        _ => theirs(&mut hand, row.operation, n, copies[which - 1].1),
+                        0 => ours(comm, operation, &mut b, n),
+                        _ => theirs(&mut hand, operation, n, rows[which - 1].1),
                     }
                     // The slower rank's time.
-                    let mut ns = [start.elapsed().as_nanos() as f64];
-                    comm.all_reduce(&mut ns, op::Max);
-                    times[which] = ns[0];
+                    let ns = [start.elapsed().as_nanos() as f64];
+                    [times[which]] = comm.all_reduce_values(ns, op::Max);
                 }
-                found.push(times);
+                turns.push(times);
             }
-            let after = exchange(&mut hand);
-            // The ranks may judge differently; rank 0's samples are shown.
-            if (before / after).max(after / before) < 1.3 {
-                row.samples[usize::from(before + after >= 260.0)].extend(found);
-            }
-        }
-    }
-}
-
-/// Nanoseconds of a raw exchange.
-fn exchange(hand: &mut Hand<'_>) -> f64 {
-    const CALLS: u64 = 200;
-    let mut start = Instant::now();
-    for i in 0..CALLS + 50 {
-        if i == 50 {
-            start = Instant::now();
-        }
-        hand.k += 1;
-        hand.flags.exchange(hand.rank, hand.k);
-    }
-    start.elapsed().as_nanos() as f64 / CALLS as f64
-}
-
-fn main() -> Result<(), phalanx::Error> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let test = arguments.iter().any(|a| a == "--test");
-    let wanted: Vec<&String> = arguments.iter().filter(|a| !a.starts_with("--")).collect();
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        println!("floors: skipped, they need two cores");
-        return Ok(());
-    }
-    let seconds = std::env::var("SECONDS_PER_RUN").ok().and_then(|s| s.parse().ok());
-    let time = Duration::from_secs_f64(if test { 0.0 } else { seconds.unwrap_or(20.0) });
-    let asked = std::env::var("BYTES").unwrap_or_default();
-    let mut sizes: Vec<usize> = asked.split(',').filter_map(|s| s.parse().ok()).collect();
-    if sizes.is_empty() {
-        sizes = if test { vec![16, 16 << 10] } else { SIZES.to_vec() };
-    }
-    let is_wanted = |name: &&str| wanted.is_empty() || wanted.iter().any(|w| w == name);
-    let rows = || -> Vec<Row> {
-        let operations = OPERATIONS.into_iter().filter(is_wanted);
-        let row = |operation, bytes| Row { operation, bytes, samples: Default::default() };
-        operations.flat_map(|o| sizes.iter().map(move |&bytes| row(o, bytes))).collect()
-    };
-    let team = Team::builder().ranks(2).pin_caller(true).build()?;
-    let flags = Flags::default();
-    let all = team.run(|comm| {
-        let mut rows = rows();
-        rounds(comm, &flags, &mut rows, time, &sizes);
-        rows
-    })?;
-    if test {
-        println!("floors: works");
-        return Ok(());
-    }
-    println!(
-        "rate of ours over the best hand-written one's (us of ours; of theirs by each copy; n)"
-    );
-    for row in &all[0] {
-        for (place, turns) in ["near", "far"].iter().zip(&row.samples) {
-            if !turns.is_empty() {
-                println!("{}", line(row, place, turns));
+            hand.raw.exchanged(50);
+            let after = hand.raw.exchanged(200);
+            for times in turns {
+                for ((row, _), &by_hand) in rows.iter_mut().zip(&times[1..]) {
+                    row.keep(before, after, times[0], Some(by_hand));
+                }
             }
         }
     }
-    Ok(())
-}
-
-fn line(row: &Row, place: &str, turns: &[Turn]) -> String {
-    let of = |i: usize| median(&turns.iter().map(|turn| turn[i]).collect::<Vec<_>>());
-    let copies = row.copies();
-    let times: Vec<f64> = (1..=copies.len()).map(of).collect();
-    let best = times.iter().copied().fold(f64::INFINITY, f64::min);
-    let each: Vec<String> = match copies.len() {
-        1 => vec![format!("{:.2}", times[0] / 1e3)],
-        _ => {
-            let named = copies.iter().zip(&times);
-            named.map(|((name, _), ns)| format!("{name} {:.2}", ns / 1e3)).collect()
-        }
-    };
-    let (ours, n) = (of(0), turns.len());
-    let Row { operation, bytes, .. } = row;
-    let (rate, ours, each) = (best / ours, ours / 1e3, each.join(", "));
-    format!("{operation:14} {bytes:>9} {place:4} {rate:.2} ({ours:.2}; {each}; {n})")
+    cases.into_iter().flat_map(|case| case.rows).map(|(row, _)| row).collect()
 }
