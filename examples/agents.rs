@@ -2,25 +2,23 @@
 //! will come to it. The log of a domain depends on the order of the senders, and is that of a
 //! serial run: `all_to_all_owned` brings events in rank order.
 
-use phalanx::Error;
-
-const STEPS: usize = 200;
+use phalanx::{Error, Team};
 
 #[derive(Debug)]
-enum Event {
+pub(crate) enum Event {
     Enter { link: String, time: f64 },
     Leave { link: String },
 }
 
-struct Domain {
+pub(crate) struct Domain {
     rank: usize,
     ranks: usize,
     seed: u64,
-    log: u64,
+    pub(crate) log: u64,
 }
 
 impl Domain {
-    fn new(rank: usize, ranks: usize) -> Domain {
+    pub(crate) fn new(rank: usize, ranks: usize) -> Domain {
         Domain { rank, ranks, seed: 0x9e37_79b9_7f4a_7c15 ^ ((rank as u64 + 1) << 20), log: 0 }
     }
 
@@ -32,7 +30,7 @@ impl Domain {
     }
 
     /// This step's events, each beside the rank that it is for.
-    fn step(&mut self, time: usize, outbox: &mut Vec<(usize, Vec<Event>)>) {
+    pub(crate) fn step(&mut self, time: usize, outbox: &mut Vec<(usize, Vec<Event>)>) {
         let rank = self.rank;
         for to in (0..self.ranks).filter(|&to| to != rank) {
             let events = (0..self.random(4)).map(|vehicle| {
@@ -49,7 +47,7 @@ impl Domain {
         }
     }
 
-    fn take(&mut self, from: usize, events: Vec<Event>) {
+    pub(crate) fn take(&mut self, from: usize, events: Vec<Event>) {
         for event in events {
             let (link, start) = match event {
                 Event::Enter { link, time } => (link, time.to_bits()),
@@ -61,9 +59,10 @@ impl Domain {
     }
 }
 
-fn serial(ranks: usize) -> Vec<u64> {
+/// The logs after so many steps, by one thread.
+pub fn serial(ranks: usize, steps: usize) -> Vec<u64> {
     let mut domains: Vec<Domain> = (0..ranks).map(|rank| Domain::new(rank, ranks)).collect();
-    for time in 0..STEPS {
+    for time in 0..steps {
         let sent = domains.iter_mut().map(|domain| {
             let mut outbox = Vec::new();
             domain.step(time, &mut outbox);
@@ -76,19 +75,27 @@ fn serial(ranks: usize) -> Vec<u64> {
     domains.iter().map(|domain| domain.log).collect()
 }
 
+/// The same, by the ranks of a team.
+///
+/// # Errors
+/// As [`Team::run`].
+pub fn by_exchange(team: &Team, steps: usize) -> Result<Vec<u64>, Error> {
+    team.run(|comm| {
+        let mut domain = Domain::new(comm.rank(), comm.size());
+        let (mut outbox, mut inbox) = (Vec::new(), Vec::new());
+        for time in 0..steps {
+            domain.step(time, &mut outbox);
+            comm.all_to_all_owned(&mut outbox, &mut inbox);
+            inbox.drain(..).for_each(|(from, events)| domain.take(from, events));
+        }
+        domain.log
+    })
+}
+
 fn main() -> Result<(), Error> {
     for ranks in 1..=6 {
-        let logs = phalanx::run(ranks, |comm| {
-            let mut domain = Domain::new(comm.rank(), comm.size());
-            let (mut outbox, mut inbox) = (Vec::new(), Vec::new());
-            for time in 0..STEPS {
-                domain.step(time, &mut outbox);
-                comm.all_to_all_owned(&mut outbox, &mut inbox);
-                inbox.drain(..).for_each(|(from, events)| domain.take(from, events));
-            }
-            domain.log
-        })?;
-        assert_eq!(logs, serial(ranks), "{ranks} ranks");
+        let team = Team::builder().ranks(ranks).build()?;
+        assert_eq!(by_exchange(&team, 200)?, serial(ranks, 200), "{ranks} ranks");
     }
     Ok(())
 }
