@@ -6,9 +6,8 @@ use crate::tuning::Tuning;
 use nojson::{DisplayJson, RawJson, RawJsonValue, json, object};
 use std::path::Path;
 
-/// The version that is written; that without pieces and copies is read, too.
+/// The version that is written and read.
 const VERSION: u64 = 2;
-const OLDEST: u64 = 1;
 
 /// One of the sizes.
 type Size = fn(&mut Tuning) -> &mut usize;
@@ -28,11 +27,8 @@ const SIZES: [(&str, Size); 14] = [
     ("many_ranks", |t| &mut t.many_ranks),
     ("many_ranks_fused", |t| &mut t.many_ranks_fused),
     ("stream_from", |t| &mut t.stream_from),
-    (STAR, |t| &mut t.star_below),
+    ("star_below", |t| &mut t.star_below),
 ];
-
-/// The one that older files do not have.
-const STAR: &str = "star_below";
 
 /// No profile needs more; a device file may have no end.
 const MOST_BYTES: u64 = 16 << 20;
@@ -146,11 +142,11 @@ fn profile(value: RawJsonValue<'_, '_>) -> Result<Profile, String> {
     // The version first: another one may look different altogether.
     match top.find("phalanx_profile") {
         None => return Err("it is no profile: it has no \"phalanx_profile\"".to_string()),
-        Some(version) if (OLDEST..=VERSION).any(|own| version.as_raw_str() == own.to_string()) => {}
+        Some(version) if version.as_raw_str() == VERSION.to_string() => {}
         Some(other) => {
             return Err(format!(
-                "it is of version {}, and this library reads versions {OLDEST} to {VERSION}; \
-                 run phalanx calibrate again",
+                "it is of version {}, and this library reads version {VERSION}; run phalanx \
+                 calibrate again",
                 other.as_raw_str()
             ));
         }
@@ -190,7 +186,6 @@ fn profile(value: RawJsonValue<'_, '_>) -> Result<Profile, String> {
         for (name, field) in SIZES {
             *field(&mut tuning) = match map.find(name) {
                 Some(value) if value.kind().is_null() => usize::MAX,
-                None if name == STAR => Tuning::default().star_below,
                 _ => map.whole(name)?,
             };
         }
@@ -216,11 +211,7 @@ fn rates(map: &Members<'_, '_>) -> Result<LevelRates, String> {
     })
 }
 
-/// A list of pieces; that of a profile of version 1 is empty.
 fn pieces(map: &Members<'_, '_>, name: &str) -> Result<Vec<Piece>, String> {
-    if map.find(name).is_none() {
-        return Ok(Vec::new());
-    }
     let piece = |(i, value)| {
         let piece = Members::of(value, &format!("{}.{name}[{i}]", map.at))?;
         piece.only(&["from_bytes", "t_s_ns", "t_w_ns_per_byte"])?;
@@ -374,7 +365,9 @@ mod tests {
         let good = text(&sample());
         for (from, to, wanted) in [
             ("\"phalanx_profile\": 2", "\"phalanx_profile\": 3", "version 3"),
+            ("\"phalanx_profile\": 2", "\"phalanx_profile\": 1", "version 1"),
             ("\"phalanx_profile\": 2", "\"phalanx_profile\": \"2\"", "version \"2\""),
+            ("\"copies\": [", "\"copy\": [", "unknown member \"copy\""),
             ("\"from_bytes\": 1025", "\"from_bytes\": 0", "longer and longer"),
             ("\"t_s_ns\": 210", "\"t_s_ns\": -210", "must be times"),
             ("\"from_bytes\": 4096", "\"from_bytes\": -1", "copies[0]: \"from_bytes\""),
@@ -401,13 +394,6 @@ mod tests {
             let error = parse(&good.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.contains(wanted), "{to}: {error}");
         }
-        let old = r#"{"phalanx_profile": 1, "created": "x", "machine": null, "tunings": [],
-            "levels": [
-            {"level": "l3", "place": "any", "t_s_ns": 1, "t_s_ci": [1, 1], "t_w_ns_per_byte": 1,
-             "t_w_ci": [1, 1], "samples": 1}]}"#;
-        let old = parse(old).unwrap();
-        assert!(old.levels[0].pieces.is_empty() && old.copies.is_empty());
-        assert_eq!(old.copy_ns(100.0), 0.0);
         assert!(parse("[]").unwrap_err().to_string().contains("has to be an object"));
         assert!(parse("{}").unwrap_err().to_string().contains("no profile"));
         assert!(parse("").unwrap_err().to_string().contains("damaged"));

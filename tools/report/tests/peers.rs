@@ -20,13 +20,13 @@ fn file(name: &str) -> PathBuf {
 }
 
 const CANNED: &str = "\
-library\toperation\tranks\tbytes\tns_min\tns_median\tgb_s\tplace
-phalanx\tallreduce\t2\t8\t70.0\t90.0\t0.1\tccx
-phalanx\tallreduce\t2\t8\t60.0\t110.0\t0.1\tccx
-phalanx\tallreduce\t2\t1024\t60.0\t300.0\t0.1\tccx
-openmpi-sm\tallreduce\t2\t8\t150.0\t250.0\t0.1\tccx
-mpich\tallreduce_inplace\t2\t8\t150.0\t200.0\t0.1\tccx
-mpich\tallreduce_inplace\t2\t1024\t150.0\t200.0\t0.1\tccx
+library\toperation\tranks\tbytes\tns_min\tns_median\tgb_s\tplace\tcaches\tsamples
+phalanx\tallreduce\t2\t8\t70.0\t90.0\t0.1\tccx\twarm\t9
+phalanx\tallreduce\t2\t8\t60.0\t110.0\t0.1\tccx\twarm\t9
+phalanx\tallreduce\t2\t1024\t60.0\t300.0\t0.1\tccx\twarm\t9
+openmpi-sm\tallreduce\t2\t8\t150.0\t250.0\t0.1\tccx\twarm\t9
+mpich\tallreduce_inplace\t2\t8\t150.0\t200.0\t0.1\tccx\twarm\t9
+mpich\tallreduce_inplace\t2\t1024\t150.0\t200.0\t0.1\tccx\twarm\t9
 ";
 
 #[test]
@@ -47,9 +47,9 @@ fn rows_that_are_there_are_merged() {
         [
             header,
             "allreduce\t2\t8\tccx\t100.0\t2\t20.0\t\t250.0\t200.0\t\tmpich (in place)\t0.5\t\twin\t\
-             \t90.0\t110.0\t200.0\t200.0\t\t",
+             warm\t90.0\t110.0\t200.0\t200.0\t\t",
             "allreduce\t2\t1024\tccx\t300.0\t1\t0.0\t\t\t200.0\t\tmpich (in place)\t1.5\t\tloss\t\
-             \t300.0\t300.0\t200.0\t200.0\t\t",
+             warm\t300.0\t300.0\t200.0\t200.0\t\t",
         ]
     );
     let plot = std::fs::read_to_string(&svg).unwrap();

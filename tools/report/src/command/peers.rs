@@ -87,8 +87,7 @@ COLUMNS (tsv, json): op ranks bytes place ns_ours runs_ours spread_percent_ours 
   ns_ci_high_ours ns_ci_low_best_peer ns_ci_high_best_peer cores_ours cores_best_peer. bytes: of a
   rank's larger buffer. runs: slices. cores: processor time of the ranks' threads over the time,
   with what is not timed. --raw, a line for each slice: library operation ranks bytes ns_min
-  ns_median gb_s place caches samples cores; lines of older versions are read as well: without the
-  last, and without the last three, of whole runs, and of caches in no stated state.
+  ns_median gb_s place caches samples, and cores where the system says it.
 
 Example:
   phalanx peers --quick -o peers.md --svg peers.svg";
@@ -478,7 +477,7 @@ fn json_of(lines: &[merge::MergedLine], found: &PeersFound) -> Value {
 }
 
 fn append(path: &Path, rows: &[Raw]) -> Result<(), Failure> {
-    // Again in a file that has some already: they may be of another version.
+    // Also in a file that has some already: a reader passes over headers.
     let mut text = format!("{}\n", raw::COLUMNS);
     rows.iter().for_each(|row| text += &(row.line() + "\n"));
     let file = fs::OpenOptions::new().create(true).append(true).open(path);

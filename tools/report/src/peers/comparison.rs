@@ -56,7 +56,7 @@ pub(crate) fn cells(line: &MergedLine) -> [Value; COLUMNS.len()] {
         ratio(line.ratio()),
         ratio(line.floor_ratio()),
         json!(line.verdict().map(Verdict::name)),
-        json!(line.key.caches.map(CacheState::name)),
+        json!(line.key.caches.name()),
         end(line.ours.as_ref(), 0),
         end(line.ours.as_ref(), 1),
         end(line.best(), 0),
@@ -126,7 +126,7 @@ pub(crate) fn markdown(lines: &[MergedLine]) -> String {
 }
 
 /// The states of the caches of `part`, in its order.
-fn states(part: &[MergedLine]) -> Vec<Option<CacheState>> {
+fn states(part: &[MergedLine]) -> Vec<CacheState> {
     let mut states = Vec::new();
     for line in part {
         if !states.contains(&line.key.caches) {
@@ -136,10 +136,10 @@ fn states(part: &[MergedLine]) -> Vec<Option<CacheState>> {
     states
 }
 
-/// The states of the caches behind a place, if they were stated.
+/// The states of the caches behind a place.
 fn caches(part: &[MergedLine]) -> String {
-    let stated: Vec<String> = states(part).iter().flatten().map(|s| s.to_string()).collect();
-    if stated.is_empty() { String::new() } else { format!(", {}", stated.join("; ")) }
+    let states: Vec<&str> = states(part).into_iter().map(CacheState::name).collect();
+    format!(", {}", states.join("; "))
 }
 
 /// Operations down, sizes across; in each cell our time and the best peer's, of a
@@ -229,13 +229,13 @@ mod tests {
     fn losses_stand_out() {
         let text = markdown(&merge(&parse(CANNED).0, OURS));
         for wanted in [
-            "\n## 2 ranks, ccx\n",
+            "\n## 2 ranks, ccx, warm\n",
             "| ours/best peer | 8 | 64 b2b |\n",
             "| barrier | 110/99 = **1.11 LOSS** |  |\n",
             "| allreduce | 100/200 |  |\n",
             "## Losses: 1 of 3",
-            "- barrier of 0, 2 ranks, ccx: 110 (110 to 110) against 99 (99 to 99) of openmp-gcc: \
-             1.11 x",
+            "- barrier of 0, 2 ranks, ccx, warm: 110 (110 to 110) against 99 (99 to 99) of \
+             openmp-gcc: 1.11 x",
         ] {
             assert!(text.contains(wanted), "{text}");
         }
@@ -277,7 +277,7 @@ mod tests {
             line,
             "allreduce\t2\t8\tccx\t100.0\t3\t30.0\t80.0\t200.0\t600.0\t20.0\topenmpi-sm (in \
              place)\t\
-             0.5\t1.25\twin\t\t90.0\t120.0\t200.0\t200.0\t\t"
+             0.5\t1.25\twin\twarm\t90.0\t120.0\t200.0\t200.0\t\t"
         );
     }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// How far two medians may be apart and count as equal.
 pub(super) const TIE: f64 = 1.05;
 
-/// The slices of one library (of rows of version 1: the runs).
+/// The slices of one library.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Merged {
     pub(crate) library: String,
@@ -33,8 +33,7 @@ pub(crate) struct Merged {
 pub(crate) struct Key {
     pub(crate) ranks: usize,
     pub(crate) place: Proximity,
-    /// None if it was not stated.
-    pub(crate) caches: Option<CacheState>,
+    pub(crate) caches: CacheState,
     pub(crate) op: String,
     pub(crate) bytes: usize,
 }
@@ -186,27 +185,27 @@ pub(super) mod tests {
     use super::*;
 
     pub(in crate::peers) const CANNED: &str = "\
-phalanx\tallreduce\t2\t8\t70.0\t90.0\t0.1\tccx
-phalanx\tallreduce\t2\t8\t60.0\t100.0\t0.1\tccx
-phalanx\tallreduce\t2\t8\t65.0\t120.0\t0.1\tccx
-phalanx\tallreduce\t2\t8\t65.0\t300.0\t0.1\tfar
-floor\tallreduce\t2\t8\t50.0\t80.0\t0.1\tccx
-openmpi-sm\tallreduce\t2\t8\t150.0\t250.0\t0.1\tccx
-openmpi-sm\tallreduce_inplace\t2\t8\t150.0\t200.0\t0.1\tccx
-mpich\tallreduce\t2\t8\t350.0\t600.0\t0.1\tccx
-openmp-gcc\tallreduce\t2\t8\t10.0\t20.0\t0.1\tccx
-openmp-gcc\tbarrier\t2\t0\t10.0\t99.0\t0.1\tccx
-phalanx\tbarrier\t2\t0\t10.0\t110.0\t0.1\tccx
-phalanx\tscan.b2b\t2\t64\t10.0\t50.0\t0.1\tccx
-openmpi\tscan_inplace.b2b\t2\t64\t10.0\t51.0\t0.1\tccx
-stranger\tbarrier\t2\t0\t1.0\t1.0\t0.1\tccx
+phalanx\tallreduce\t2\t8\t70.0\t90.0\t0.1\tccx\twarm\t9
+phalanx\tallreduce\t2\t8\t60.0\t100.0\t0.1\tccx\twarm\t9
+phalanx\tallreduce\t2\t8\t65.0\t120.0\t0.1\tccx\twarm\t9
+phalanx\tallreduce\t2\t8\t65.0\t300.0\t0.1\tfar\twarm\t9
+floor\tallreduce\t2\t8\t50.0\t80.0\t0.1\tccx\twarm\t9
+openmpi-sm\tallreduce\t2\t8\t150.0\t250.0\t0.1\tccx\twarm\t9
+openmpi-sm\tallreduce_inplace\t2\t8\t150.0\t200.0\t0.1\tccx\twarm\t9
+mpich\tallreduce\t2\t8\t350.0\t600.0\t0.1\tccx\twarm\t9
+openmp-gcc\tallreduce\t2\t8\t10.0\t20.0\t0.1\tccx\twarm\t9
+openmp-gcc\tbarrier\t2\t0\t10.0\t99.0\t0.1\tccx\twarm\t9
+phalanx\tbarrier\t2\t0\t10.0\t110.0\t0.1\tccx\twarm\t9
+phalanx\tscan.b2b\t2\t64\t10.0\t50.0\t0.1\tccx\twarm\t9
+openmpi\tscan_inplace.b2b\t2\t64\t10.0\t51.0\t0.1\tccx\twarm\t9
+stranger\tbarrier\t2\t0\t1.0\t1.0\t0.1\tccx\twarm\t9
 ";
 
     #[test]
     fn a_persistent_request_is_a_variant_of_its_call() {
-        let lines = "phalanx\tneighbor_alltoallv.b2b\t2\t8\t70.0\t90.0\t0.1\tccx
-mpich\tneighbor_alltoallv.b2b\t2\t8\t60.0\t200.0\t0.1\tccx
-mpich\tneighbor_alltoallv_persistent.b2b\t2\t8\t60.0\t180.0\t0.1\tccx
+        let lines = "phalanx\tneighbor_alltoallv.b2b\t2\t8\t70.0\t90.0\t0.1\tccx\twarm\t9
+mpich\tneighbor_alltoallv.b2b\t2\t8\t60.0\t200.0\t0.1\tccx\twarm\t9
+mpich\tneighbor_alltoallv_persistent.b2b\t2\t8\t60.0\t180.0\t0.1\tccx\twarm\t9
 ";
         let lines = merge(&super::super::raw::parse(lines).0, OURS);
         assert_eq!(lines.len(), 1);
@@ -217,10 +216,10 @@ mpich\tneighbor_alltoallv_persistent.b2b\t2\t8\t60.0\t180.0\t0.1\tccx
 
     #[test]
     fn our_mpi_is_compared_instead_of_the_library() {
-        let lines = "phalanx\tscan\t2\t8\t9.0\t10.0\t1\tccx
-phalanx-mpi\tscan\t2\t8\t9.0\t40.0\t1\tccx
-phalanx-mpi\tscan_inplace\t2\t8\t9.0\t30.0\t1\tccx
-mpich\tscan\t2\t8\t9.0\t60.0\t1\tccx
+        let lines = "phalanx\tscan\t2\t8\t9.0\t10.0\t1\tccx\twarm\t9
+phalanx-mpi\tscan\t2\t8\t9.0\t40.0\t1\tccx\twarm\t9
+phalanx-mpi\tscan_inplace\t2\t8\t9.0\t30.0\t1\tccx\twarm\t9
+mpich\tscan\t2\t8\t9.0\t60.0\t1\tccx\twarm\t9
 ";
         let rows = super::super::raw::parse(lines).0;
         for (ours, ratio) in [(OURS, 10.0 / 60.0), (OUR_MPI, 0.5)] {
@@ -261,13 +260,11 @@ mpich\tscan\t2\t8\t9.0\t60.0\t1\tccx
     fn states_of_the_caches_are_rows_of_their_own() {
         let text = "phalanx\tscan\t2\t8\t9.0\t10.0\t1\tccx\twarm\t9
 phalanx\tscan\t2\t8\t9.0\t30.0\t1\tccx\tcold\t9
-phalanx\tscan\t2\t8\t9.0\t20.0\t1\tccx
 ";
         let lines = merge(&super::super::raw::parse(text).0, OURS);
         let found: Vec<_> =
             lines.iter().map(|l| (l.key.caches, l.ours.as_ref().unwrap().ns)).collect();
-        let states = [None, Some(CacheState::Warm), Some(CacheState::Cold)];
-        assert_eq!(found, states.into_iter().zip([20.0, 10.0, 30.0]).collect::<Vec<_>>());
+        assert_eq!(found, [(CacheState::Warm, 10.0), (CacheState::Cold, 30.0)]);
     }
 
     #[test]

@@ -1,6 +1,5 @@
-//! The rows that `--raw` stores, one for each slice: eleven cells, separated by tabs. Rows of
-//! version 1 have the first eight: they are of whole runs, program after program, and do not say
-//! how the caches were; those of version 2 have ten.
+//! The rows that `--raw` stores, one for each slice: cells, separated by tabs; the last one is not
+//! there where the system does not say it.
 
 use phalanx_bench::bench::turn_protocol::TurnSlice;
 use phalanx_bench::measure::caches::CacheState;
@@ -10,7 +9,7 @@ use phalanx_bench::measure::proximity::Proximity;
 pub(crate) const COLUMNS: &str =
     "library\toperation\tranks\tbytes\tns_min\tns_median\tgb_s\tplace\tcaches\tsamples\tcores";
 
-/// One slice of an operation and size at one place; of version 1: one run.
+/// One slice of an operation and size at one place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Raw {
     pub(crate) library: String,
@@ -21,10 +20,8 @@ pub(crate) struct Raw {
     pub(crate) ns_min: f64,
     pub(crate) ns_median: f64,
     pub(crate) place: Proximity,
-    /// None in version 1.
-    pub(crate) caches: Option<CacheState>,
-    /// None in version 1.
-    pub(crate) samples: Option<usize>,
+    pub(crate) caches: CacheState,
+    pub(crate) samples: usize,
     /// Those that the ranks kept busy.
     pub(crate) cores: Option<f64>,
 }
@@ -46,36 +43,46 @@ impl Raw {
             ns_min: slice.ns_min,
             ns_median: slice.ns_median,
             place: slice.place,
-            caches: Some(caches),
-            samples: Some(slice.samples),
+            caches,
+            samples: slice.samples,
             cores: slice.cores,
         }
     }
 
     /// A line, as it is stored.
     pub(crate) fn line(&self) -> String {
-        let Raw { library, op, ranks, bytes, ns_min, ns_median, place, .. } = self;
+        let Raw { library, op, ranks, bytes, ns_min, ns_median, place, caches, samples, cores } =
+            self;
         let gb_s = *bytes as f64 / ns_median;
-        let mut line = format!(
-            "{library}\t{op}\t{ranks}\t{bytes}\t{ns_min:.1}\t{ns_median:.1}\t{gb_s:.4}\t{place}"
-        );
-        if let (Some(caches), Some(samples)) = (self.caches, self.samples) {
-            line += &format!("\t{caches}\t{samples}");
-            line += &self.cores.map_or(String::new(), |cores| format!("\t{cores:.2}"));
-        }
-        line
+        let cores = cores.map_or(String::new(), |cores| format!("\t{cores:.2}"));
+        format!(
+            "{library}\t{op}\t{ranks}\t{bytes}\t{ns_min:.1}\t{ns_median:.1}\t{gb_s:.4}\t{place}\t\
+             {caches}\t{samples}{cores}"
+        )
     }
 
     fn parse(line: &str) -> Option<Raw> {
         let cells: Vec<&str> = line.split('\t').collect();
-        let (old, new) = cells.split_at_checked(8)?;
-        let [library, op, ranks, bytes, ns_min, ns_median, _, place] = old else { return None };
+        let [
+            library,
+            op,
+            ranks,
+            bytes,
+            ns_min,
+            ns_median,
+            _,
+            place,
+            caches,
+            samples,
+            ref cores @ ..,
+        ] = cells[..]
+        else {
+            return None;
+        };
         let ns = |cell: &str| cell.parse::<f64>().ok().filter(|ns| *ns > 0.0 && ns.is_finite());
-        let (caches, samples) = match new {
-            [] => (None, None),
-            [caches, samples] | [caches, samples, _] => {
-                (Some(caches.parse().ok()?), Some(samples.parse().ok()?))
-            }
+        let cores = match cores {
+            [] => None,
+            [cores] => Some(cores.parse().ok()?),
             _ => return None,
         };
         Some(Raw {
@@ -86,9 +93,9 @@ impl Raw {
             ns_min: ns(ns_min)?,
             ns_median: ns(ns_median)?,
             place: place.parse().ok()?,
-            caches,
-            samples,
-            cores: new.get(2).map_or(Some(None), |cell| cell.parse().ok().map(Some))?,
+            caches: caches.parse().ok()?,
+            samples: samples.parse().ok()?,
+            cores,
         })
     }
 }
@@ -100,7 +107,6 @@ pub(crate) fn parse(text: &str) -> (Vec<Raw>, Vec<String>) {
         match Raw::parse(line) {
             Some(row) => rows.push(row),
             None if line.is_empty() || line.starts_with('#') => {}
-            // Of older versions, too.
             None if line.starts_with("library\toperation\t") => {}
             None => rest.push(line.to_string()),
         }
@@ -160,18 +166,16 @@ mod tests {
 
     #[test]
     fn rows_are_read_and_written_back() {
-        let old = "openmpi-sm\tallreduce.b2b\t2\t8\t150.0\t251.0\t0.0319\tccx";
-        let (without, new) = (format!("{old}\tcold\t12"), format!("{old}\tcold\t12\t1.98"));
-        // A file of version 1, continued.
-        let (head, all) = (COLUMNS.split("\tcaches").next().unwrap(), [old, &without, &new]);
+        let without = "openmpi-sm\tallreduce.b2b\t2\t8\t150.0\t251.0\t0.0319\tccx\tcold\t12";
+        let new = format!("{without}\t1.98");
         let text = format!(
-            "{head}\n# a note\n\n{old}\nmpirun: no such file\nx\ty\t2\n{without}\n{COLUMNS}\n\
+            "{COLUMNS}\n# a note\n\nmpirun: no such file\nx\ty\t2\n{without}\n{COLUMNS}\n\
              {new}\n"
         );
         let (rows, rest) = parse(&text);
-        assert_eq!(rows.iter().map(Raw::line).collect::<Vec<_>>(), all);
-        assert_eq!((rows[0].caches, rows[2].caches), (None, Some(CacheState::Cold)));
-        assert_eq!((rows[1].cores, rows[2].cores), (None, Some(1.98)));
+        assert_eq!(rows.iter().map(Raw::line).collect::<Vec<_>>(), [without, &new]);
+        assert_eq!((rows[1].caches, rows[0].cores), (CacheState::Cold, None));
+        assert_eq!(rows[1].cores, Some(1.98));
         assert_eq!(rest, ["mpirun: no such file", "x\ty\t2"]);
         for (from, to) in [("251.0", "0.0"), ("ccx", "cxc"), ("cold", "cool"), ("\t12\t", "\t")] {
             assert!(parse(&new.replace(from, to)).0.is_empty(), "{to}");

@@ -353,7 +353,7 @@ mod tests {
             assert_eq!(slices(&found, library, "barrier"), 2 * TURNS);
             assert_eq!(slices(&found, library, "scan"), 2 * 2 * TURNS);
         }
-        assert!(found.rows.iter().all(|row| row.caches == Some(CacheState::Cold)));
+        assert!(found.rows.iter().all(|row| row.caches == CacheState::Cold));
         // Nobody always follows the same one.
         let first: Vec<&str> = found.rows.chunks(2).map(|two| two[0].library.as_str()).collect();
         assert!(first.contains(&"floor") && first.contains(&"mpich"), "{first:?}");
