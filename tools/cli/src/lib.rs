@@ -4,6 +4,9 @@
 // A library for the packages of this repository only.
 #![allow(missing_docs, missing_debug_implementations)]
 
+#[macro_use]
+pub mod suggest;
+
 pub mod disturbance;
 pub mod failure;
 #[path = "../../../src/file.rs"]
@@ -12,7 +15,6 @@ pub mod markup;
 pub mod output;
 pub mod program;
 pub mod prose;
-pub mod suggest;
 pub mod table;
 
 pub use program::{Run, main};

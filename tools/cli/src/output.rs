@@ -1,11 +1,9 @@
 //! The destination and the form of a command's output.
 
 use crate::failure::Failure;
-use crate::suggest;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 /// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,18 +16,7 @@ pub enum Format {
     Json,
 }
 
-impl FromStr for Format {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match suggest::plain(text).as_str() {
-            "text" => Ok(Format::Text),
-            "tsv" => Ok(Format::Tsv),
-            "json" => Ok(Format::Json),
-            _ => Err(suggest::unknown("format", text, &["text", "tsv", "json"])),
-        }
-    }
-}
+named! { Format "format": Text "text" Tsv "tsv" Json "json" }
 
 /// The options that every command has.
 #[derive(Debug, clap::Args)]

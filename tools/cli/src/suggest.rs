@@ -16,6 +16,48 @@ pub fn unknown(what: &str, text: &str, accepted: &[&str]) -> String {
     }
 }
 
+/// The value that has the name in `text`, or that it is none.
+pub fn find<T: Copy>(what: &str, text: &str, all: &[(&str, T)]) -> Result<T, String> {
+    let name = plain(text);
+    let found = all.iter().find(|(own, _)| *own == name);
+    let accepted = || all.iter().map(|(own, _)| *own).collect::<Vec<_>>();
+    found.map(|(_, it)| *it).ok_or_else(|| unknown(what, text, &accepted()))
+}
+
+/// Gives the values of an enum their names, on the command line and in tables; errors say of an
+/// unknown name that it is none of this kind.
+#[macro_export]
+macro_rules! named {
+    ($of:ident $kind:literal: $($value:ident $name:literal)+) => {
+        #[allow(unreachable_pub, reason = "as public as the enum")]
+        impl $of {
+            /// All of them, in order, with their names.
+            pub const NAMES: &'static [(&'static str, $of)] = &[$(($name, $of::$value)),+];
+
+            /// The name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($of::$value => $name),+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $of {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $of {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                $crate::suggest::find($kind, text, $of::NAMES)
+            }
+        }
+    };
+}
+
 /// The name with the fewest edits from `text`: letters to insert, delete, replace or swap with a
 /// neighbour. None if more than a third of the letters would have to change: to suggest a name that
 /// nobody meant is worse than to suggest none. A long text is cut: it is far from every name.

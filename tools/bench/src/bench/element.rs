@@ -2,11 +2,8 @@
 
 use super::call_buffers::{TimedCall, combine};
 use super::operator::Redop;
-use crate::suggest;
 use phalanx::op::{self, Operator};
 use phalanx::{Comm, Element};
-use std::fmt;
-use std::str::FromStr;
 
 /// An element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,45 +14,21 @@ pub enum Type {
     U8,
 }
 
+phalanx_cli::named! { Type "type": F32 "f32" F64 "f64" I32 "i32" U8 "u8" }
+
 impl Type {
-    const ALL: [(Type, &'static str, usize); 4] =
-        [(Type::F32, "f32", 4), (Type::F64, "f64", 8), (Type::I32, "i32", 4), (Type::U8, "u8", 1)];
-
-    fn row(self) -> (Type, &'static str, usize) {
-        Type::ALL[self as usize]
-    }
-
-    /// The name, as in Rust.
-    pub(crate) fn name(self) -> &'static str {
-        self.row().1
-    }
-
     /// Bytes of one element.
     pub(crate) fn size(self) -> usize {
-        self.row().2
+        match self {
+            Type::F64 => 8,
+            Type::F32 | Type::I32 => 4,
+            Type::U8 => 1,
+        }
     }
 
     /// Whether the library has `redop` for it.
     pub(crate) fn has(self, redop: Redop) -> bool {
         !matches!(self, Type::F32 | Type::F64) || redop.is_for_floats()
-    }
-}
-
-impl fmt::Display for Type {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Type {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let name = suggest::plain(text);
-        let found = Type::ALL.iter().find(|row| row.1 == name);
-        found
-            .map(|row| row.0)
-            .ok_or_else(|| suggest::unknown("type", text, &Type::ALL.map(|row| row.1)))
     }
 }
 
@@ -226,7 +199,7 @@ mod tests {
 
     #[test]
     fn names_and_sizes() {
-        for (ty, name, _) in Type::ALL {
+        for &(name, ty) in Type::NAMES {
             assert_eq!(name.parse(), Ok(ty));
             assert_eq!(ty.name(), name);
         }

@@ -56,11 +56,11 @@ impl FromStr for Redop {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let name = suggest::plain(text);
-        let found = Redop::NAMES.iter().find(|row| row.1 == name || row.2 == name);
-        found.map(|row| row.0).ok_or_else(|| {
-            let accepted = Redop::NAMES.map(|row| row.1);
-            suggest::unknown("operator", text, &accepted)
-        })
+        let of_library = Redop::NAMES.iter().find(|row| row.2 == name);
+        of_library.map_or_else(
+            || suggest::find("operator", text, &Redop::NAMES.map(|row| (row.1, row.0))),
+            |row| Ok(row.0),
+        )
     }
 }
 

@@ -126,7 +126,8 @@ impl Bandwidth {
     }
 
     fn works(&self) -> Vec<Work> {
-        Work::ALL.into_iter().filter(|w| self.works.is_empty() || self.works.contains(w)).collect()
+        let is_asked = |work: &Work| self.works.is_empty() || self.works.contains(work);
+        Work::NAMES.iter().map(|it| it.1).filter(is_asked).collect()
     }
 
     /// Two buffers a rank.

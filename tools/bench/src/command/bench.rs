@@ -545,11 +545,7 @@ fn parse_placement(text: &str) -> Result<Placement, String> {
 }
 
 fn parse_wait(text: &str) -> Result<Wait, String> {
-    match suggest::plain(text).as_str() {
-        "auto" => Ok(Wait::Auto),
-        "spin" => Ok(Wait::Spin),
-        "yield" => Ok(Wait::Yield),
-        "park" => Ok(Wait::Park),
-        _ => Err(suggest::unknown("wait mode", text, &["auto", "spin", "yield", "park"])),
-    }
+    let all =
+        [("auto", Wait::Auto), ("spin", Wait::Spin), ("yield", Wait::Yield), ("park", Wait::Park)];
+    suggest::find("wait mode", text, &all)
 }

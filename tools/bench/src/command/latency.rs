@@ -408,10 +408,6 @@ pub(super) fn parse_samples(text: &str) -> Result<usize, String> {
 }
 
 fn parse_home(text: &str) -> Result<Homes, String> {
-    match crate::suggest::plain(text).as_str() {
-        "src" => Ok(Homes::One(Home::Src)),
-        "dst" => Ok(Homes::One(Home::Dst)),
-        "both" => Ok(Homes::Both),
-        _ => Err(crate::suggest::unknown("home", text, &["src", "dst", "both"])),
-    }
+    let [src, dst] = [Home::Src, Home::Dst].map(|home| (home.name(), Homes::One(home)));
+    crate::suggest::find("home", text, &[src, dst, ("both", Homes::Both)])
 }

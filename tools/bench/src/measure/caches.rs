@@ -28,14 +28,6 @@ impl CacheState {
     /// Both.
     pub const ALL: [CacheState; 2] = [CacheState::Warm, CacheState::Cold];
 
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            CacheState::Warm => "warm",
-            CacheState::Cold => "cold",
-        }
-    }
-
     /// Its meaning, for the head of a table.
     pub fn meaning(self) -> &'static str {
         match self {
@@ -45,22 +37,7 @@ impl CacheState {
     }
 }
 
-impl fmt::Display for CacheState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for CacheState {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let name = crate::suggest::plain(text);
-        let found = CacheState::ALL.into_iter().find(|state| state.name() == name);
-        let accepted = CacheState::ALL.map(CacheState::name);
-        found.ok_or_else(|| crate::suggest::unknown("state of the caches", text, &accepted))
-    }
-}
+phalanx_cli::named! { CacheState "state of the caches": Warm "warm" Cold "cold" }
 
 /// The states to measure, as `--caches` names them: in turns, if they are several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,15 +71,9 @@ impl FromStr for CachesAsked {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let name = crate::suggest::plain(text);
-        match name.parse() {
-            Ok(state) => Ok(CachesAsked::One(state)),
-            Err(_) if name == "both" => Ok(CachesAsked::Both),
-            Err(_) => {
-                let accepted = ["warm", "cold", "both"];
-                Err(crate::suggest::unknown("state of the caches", text, &accepted))
-            }
-        }
+        let [warm, cold] = CacheState::ALL.map(|it| (it.name(), CachesAsked::One(it)));
+        let all = [warm, cold, ("both", CachesAsked::Both)];
+        crate::suggest::find("state of the caches", text, &all)
     }
 }
 

@@ -24,35 +24,9 @@ impl Proximity {
     /// All, by distance.
     pub const ALL: [Proximity; 4] =
         [Proximity::Smt, Proximity::Ccx, Proximity::Far, Proximity::Any];
-
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Proximity::Smt => "smt",
-            Proximity::Ccx => "ccx",
-            Proximity::Far => "far",
-            Proximity::Any => "any",
-        }
-    }
 }
 
-impl fmt::Display for Proximity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Proximity {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let name = crate::suggest::plain(text);
-        let found = Proximity::ALL.into_iter().find(|place| place.name() == name);
-        found.ok_or_else(|| {
-            crate::suggest::unknown("place", text, &Proximity::ALL.map(Proximity::name))
-        })
-    }
-}
+phalanx_cli::named! { Proximity "place": Smt "smt" Ccx "ccx" Far "far" Any "any" }
 
 /// Up to which exchange, in ns, a place is near.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,10 +4,8 @@ use super::probe_rounds::{Effort, Meeting, Placed, Taken, placed};
 use crate::measure::clock::Clock;
 use crate::measure::proximity::ProximityLimits;
 use crate::measure::start_gate::Seat;
-use crate::suggest;
 use phalanx::{Comm, Error, Team};
 use std::hint::black_box;
-use std::str::FromStr;
 use std::time::Instant;
 
 /// The use that a reader makes of the owner's words.
@@ -21,18 +19,9 @@ pub enum Work {
     Combine,
 }
 
+phalanx_cli::named! { Work "work": Read "read" Copy "copy" Combine "combine" }
+
 impl Work {
-    pub(crate) const ALL: [Work; 3] = [Work::Read, Work::Copy, Work::Combine];
-
-    /// The name in tables.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Work::Read => "read",
-            Work::Copy => "copy",
-            Work::Combine => "combine",
-        }
-    }
-
     /// Does it.
     #[inline(never)]
     fn run(self, own: &mut [f64], theirs: &[f64]) {
@@ -46,15 +35,6 @@ impl Work {
             Work::Combine => own.iter_mut().zip(theirs).for_each(|(a, b)| *a += *b),
         }
         black_box(own);
-    }
-}
-
-impl FromStr for Work {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Work::ALL.into_iter().find(|work| work.name() == suggest::plain(text));
-        found.ok_or_else(|| suggest::unknown("work", text, &Work::ALL.map(Work::name)))
     }
 }
 

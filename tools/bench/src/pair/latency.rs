@@ -4,9 +4,7 @@ use super::flags::Flags;
 use super::probe_rounds::{Effort, Meeting, Placed, Taken, placed};
 use crate::measure::clock::Clock;
 use crate::measure::proximity::ProximityLimits;
-use crate::suggest;
 use phalanx::{Comm, Error, Team};
-use std::str::FromStr;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -22,44 +20,16 @@ pub(crate) enum Via {
     Mailbox,
 }
 
-impl Via {
-    /// The name in tables.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Via::Flag => "flag",
-            Via::Mailbox => "mailbox",
-        }
-    }
-}
+phalanx_cli::named! { Via "way": Flag "flag" Mailbox "mailbox" }
 
-impl FromStr for Via {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match suggest::plain(text).as_str() {
-            "flag" => Ok(Via::Flag),
-            "mailbox" => Ok(Via::Mailbox),
-            _ => Err(suggest::unknown("way", text, &["flag", "mailbox"])),
-        }
-    }
-}
-
-/// Who touches the flags' page first.
+/// The side that touches the flags' page first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Home {
     Src,
     Dst,
 }
 
-impl Home {
-    /// The name in tables.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Home::Src => "src",
-            Home::Dst => "dst",
-        }
-    }
-}
+phalanx_cli::named! { Home "home": Src "src" Dst "dst" }
 
 /// What is measured of each pair.
 #[derive(Clone, Copy, Debug)]

@@ -98,11 +98,7 @@ pub fn parse(text: &str) -> Result<Algorithm, String> {
 
 /// Reads an operation, or says which is nearest.
 pub fn parse_operation(text: &str) -> Result<Operation, String> {
-    let name = suggest::plain(text);
-    let found = Operation::ALL.into_iter().find(|op| op.name() == name);
-    found.ok_or_else(|| {
-        suggest::unknown("operation", text, &Operation::ALL.map(|operation| operation.name()))
-    })
+    suggest::find("operation", text, &Operation::ALL.map(|it| (it.name(), it)))
 }
 
 #[cfg(test)]

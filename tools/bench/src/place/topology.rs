@@ -1,10 +1,8 @@
 //! The topology of the ranks' exchanges.
 
 use crate::failure::Failure;
-use crate::suggest;
 use phalanx::placement::Placement;
 use phalanx::topology::Extents;
-use std::str::FromStr;
 
 /// The topologies by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,26 +16,9 @@ pub enum Topology {
     AllToAll,
 }
 
-const NAMES: [(&str, Topology); 7] = [
-    ("ring", Topology::Ring),
-    ("linear", Topology::Linear),
-    ("mesh", Topology::Mesh),
-    ("torus", Topology::Torus),
-    ("hypercube", Topology::Hypercube),
-    ("tree", Topology::Tree),
-    ("all-to-all", Topology::AllToAll),
-];
-
-impl FromStr for Topology {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let plain = suggest::plain(text);
-        let found = NAMES.iter().find(|(name, _)| *name == plain);
-        found
-            .map(|&(_, topology)| topology)
-            .ok_or_else(|| suggest::unknown("topology", text, &NAMES.map(|(name, _)| name)))
-    }
+phalanx_cli::named! {
+    Topology "topology": Ring "ring" Linear "linear" Mesh "mesh" Torus "torus"
+    Hypercube "hypercube" Tree "tree" AllToAll "all-to-all"
 }
 
 /// A topology with its extents.
@@ -53,8 +34,7 @@ pub struct PlacedTopology {
 impl Topology {
     /// The topology of this many ranks.
     pub fn shape(self, ranks: usize, dims: Option<&Extents>) -> Result<PlacedTopology, Failure> {
-        let name =
-            NAMES.iter().find(|(_, topology)| *topology == self).map_or("", |(name, _)| name);
+        let name = self.name();
         let is_grid = matches!(self, Topology::Mesh | Topology::Torus);
         if let Some(dims) = dims {
             if !is_grid {

@@ -9,7 +9,7 @@ const COLUMNS: usize = 3;
 const PANEL: (u32, u32) = (420, 300);
 
 type Pick = fn(&MergedLine) -> Option<&Merged>;
-/// Whose lines, in which colour.
+/// The lines of which contender, in which colour.
 const SERIES: [(&str, RGBColor, Pick); 5] = [
     ("phalanx", RGBColor(200, 30, 30), |line| line.ours.as_ref()),
     ("floor", RGBColor(120, 120, 120), |line| line.floor.as_ref()),
@@ -32,7 +32,7 @@ pub(crate) fn svg(lines: &[MergedLine]) -> Option<Result<String, String>> {
 }
 
 /// Ranks, place and caches.
-type Group = (usize, Proximity, Option<CacheState>);
+type Group = (usize, Proximity, CacheState);
 
 fn group_of(line: &MergedLine) -> Group {
     (line.key.ranks, line.key.place, line.key.caches)
@@ -61,9 +61,8 @@ fn draw(
     {
         let root = SVGBackend::with_string(&mut out, size).into_drawing_area();
         root.fill(&WHITE)?;
-        let caches = caches.map_or(String::new(), |caches| format!(", {caches}"));
         let title = format!(
-            "single calls, {ranks} ranks, {place}{caches}: ns over bytes of the larger buffer"
+            "single calls, {ranks} ranks, {place}, {caches}: ns over bytes of the larger buffer"
         );
         let area = root.titled(&title, ("sans-serif", 16))?;
         for (area, panel) in area.split_evenly((rows, COLUMNS)).iter().zip(panels) {
@@ -127,12 +126,14 @@ mod tests {
         let mut text = String::new();
         for library in ["phalanx", "floor", "openmpi", "mpich", "openmp-gcc"] {
             for bytes in [8, 1024, 1 << 20] {
-                text += &format!("{library}\tallreduce\t2\t{bytes}\t50\t{bytes}0\t1\tfar\n");
+                text +=
+                    &format!("{library}\tallreduce\t2\t{bytes}\t50\t{bytes}0\t1\tfar\twarm\t9\n");
             }
         }
         let svg = svg(&merge(&parse(&text).0, OURS)).unwrap().unwrap();
         assert!(svg.starts_with("<svg"), "{svg}");
-        for wanted in ["allreduce", "2 ranks, far", "phalanx", "Open MPI", "MPICH", "OpenMP"] {
+        for wanted in ["allreduce", "2 ranks, far, warm", "phalanx", "Open MPI", "MPICH", "OpenMP"]
+        {
             assert!(svg.contains(wanted), "{wanted}");
         }
         assert!(svg.matches("<polyline").count() >= SERIES.len());
