@@ -91,9 +91,9 @@ impl Edges {
         match topology {
             Some(Topology::Cart(cart)) => {
                 let mut edges = Edges::default();
-                for axis in 0..cart.dims.len() {
-                    for (number, by) in [(2 * axis, -1), (2 * axis + 1, 1)] {
-                        let other = cart.neighbour(rank, axis, by);
+                for axis in 0..cart.dims().len() {
+                    let (before, behind) = cart.shift(rank, axis, 1);
+                    for (number, other) in [(2 * axis, before), (2 * axis + 1, behind)] {
                         edges.sources.push(other.map(|it| (it, number)));
                         edges.targets.push(other.map(|it| (it, number ^ 1)));
                     }

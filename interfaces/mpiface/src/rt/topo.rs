@@ -2,6 +2,7 @@
 
 use super::error::{Class, Outcome, error};
 use super::graph::{Adjacency, Graph};
+use phalanx::topology::Cartesian;
 
 /// How a communicator's ranks are neighbours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,46 +15,46 @@ pub enum Topology {
     Adjacency(Adjacency),
 }
 
-/// A grid over a communicator's ranks, the last dimension fastest.
+/// A grid over a communicator's ranks; none of no dimensions, which has one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cart {
-    /// The dimensions.
-    pub dims: Vec<usize>,
-    /// Which of them are rings.
-    pub periods: Vec<bool>,
-}
+pub struct Cart(Option<Cartesian>);
 
 impl Cart {
+    /// Of these dimensions, of which some are rings.
+    pub fn new(dims: &[usize], periods: &[bool]) -> Cart {
+        Cart(Cartesian::new(dims.iter().product(), dims, periods).ok())
+    }
+
+    /// The dimensions.
+    pub fn dims(&self) -> &[usize] {
+        self.0.as_ref().map_or(&[], Cartesian::dims)
+    }
+
+    /// Which of them are rings.
+    pub fn periods(&self) -> &[bool] {
+        self.0.as_ref().map_or(&[], Cartesian::periodic)
+    }
+
     /// The coordinates of a rank.
     pub fn coords(&self, rank: usize) -> Vec<usize> {
-        let mut rest = rank;
-        let mut coords = vec![0; self.dims.len()];
-        for (coord, dim) in coords.iter_mut().zip(&self.dims).rev() {
-            *coord = rest % dim;
-            rest /= dim;
-        }
-        coords
+        self.0.as_ref().map_or_else(Vec::new, |it| it.coordinates(rank))
     }
 
     /// The rank at coordinates; `None` if they lie outside a dimension that is no ring.
-    pub fn rank(&self, coords: &[i64]) -> Option<usize> {
-        let mut rank = 0;
-        for ((coord, dim), is_ring) in coords.iter().zip(&self.dims).zip(&self.periods) {
-            let length = *dim as i64;
-            let coord = if *is_ring { coord.rem_euclid(length) } else { *coord };
-            if !(0..length).contains(&coord) {
-                return None;
-            }
-            rank = rank * dim + coord as usize;
-        }
-        Some(rank)
+    pub fn rank(&self, coords: &[isize]) -> Option<usize> {
+        self.0.as_ref().map_or(Some(0), |it| it.rank_of(coords))
     }
 
-    /// The rank `by` steps away in a dimension.
-    pub fn neighbour(&self, rank: usize, dimension: usize, by: i64) -> Option<usize> {
-        let mut coords: Vec<i64> = self.coords(rank).iter().map(|it| *it as i64).collect();
-        coords[dimension] = coords[dimension].checked_add(by)?;
-        self.rank(&coords)
+    /// The ranks `by` steps before and behind another in a dimension that there is.
+    pub fn shift(&self, rank: usize, axis: usize, by: isize) -> (Option<usize>, Option<usize>) {
+        self.0.as_ref().map_or((None, None), |it| it.shift(rank, axis, by))
+    }
+
+    /// The grid of the dimensions that are kept, and the number of that which the rank is in.
+    pub fn sub(&self, rank: usize, keep: &[bool]) -> (Cart, usize) {
+        let sub = self.0.as_ref().and_then(|it| it.sub(rank, keep).ok());
+        let which = sub.as_ref().map_or(0, |it| it.1);
+        (Cart(sub.map(|it| it.0).filter(|_| keep.contains(&true))), which)
     }
 }
 
@@ -180,14 +181,19 @@ mod tests {
 
     #[test]
     fn coordinates_and_ranks_are_inverse_and_rings_wrap() {
-        let cart = Cart { dims: vec![3, 4], periods: vec![true, false] };
+        let cart = Cart::new(&[3, 4], &[true, false]);
         for rank in 0..12 {
-            let coords: Vec<i64> = cart.coords(rank).iter().map(|it| *it as i64).collect();
+            let coords: Vec<isize> = cart.coords(rank).iter().map(|it| *it as isize).collect();
             assert_eq!(cart.rank(&coords), Some(rank));
         }
         assert_eq!(cart.coords(7), [1, 3]);
-        assert_eq!(cart.neighbour(0, 0, -1), Some(8));
-        assert_eq!(cart.neighbour(0, 1, -1), None);
-        assert_eq!(cart.neighbour(3, 1, 1), None);
+        assert_eq!(cart.shift(0, 0, 1), (Some(8), Some(4)));
+        assert_eq!(cart.shift(0, 1, 1).0, None);
+        assert_eq!(cart.shift(3, 1, 1).1, None);
+        assert_eq!(cart.sub(7, &[false, true]), (Cart::new(&[4], &[false]), 1));
+        // Of no dimensions.
+        let (point, which) = cart.sub(7, &[false, false]);
+        assert_eq!((point.dims(), which), (&[][..], 7));
+        assert_eq!((point.coords(0), point.rank(&[])), (vec![], Some(0)));
     }
 }

@@ -45,7 +45,8 @@ pub(super) fn cart_create(
         return error(Class::Dims, format!("a grid of {total} ranks out of {}", old.size()));
     }
     let color = if old.rank < total { 0 } else { -1 };
-    let cart = Cart { periods: periods.take(n).iter().map(|it| *it != 0).collect(), dims };
+    let periods: Vec<bool> = periods.take(n).iter().map(|it| *it != 0).collect();
+    let cart = Cart::new(&dims, &periods);
     split(caller, old, color, 0, Some(Topology::Cart(cart)))
 }
 
@@ -64,8 +65,8 @@ pub(super) fn cart_coords(
 
 pub(super) fn cart_rank(_: Caller<'_>, comm: &Comm, coords: List<c_int>) -> Outcome<c_int> {
     let cart = grid(comm)?;
-    let coords: Vec<i64> =
-        coords.take(int(cart.dims.len())).iter().map(|it| (*it).into()).collect();
+    let coords: Vec<isize> =
+        coords.take(int(cart.dims().len())).iter().map(|it| *it as isize).collect();
     let no = || Error::new(Class::Arg, format!("no rank has the coordinates {coords:?}"));
     cart.rank(&coords).map(int).ok_or_else(no)
 }
@@ -77,29 +78,18 @@ pub(super) fn cart_shift(
     by: c_int,
 ) -> Outcome<(c_int, c_int)> {
     let cart = grid(comm)?;
-    let Some(axis) = usize::try_from(direction).ok().filter(|it| *it < cart.dims.len()) else {
+    let Some(axis) = usize::try_from(direction).ok().filter(|it| *it < cart.dims().len()) else {
         return error(Class::Dims, format!("the grid has no dimension {direction}"));
     };
-    let neighbour = |by| cart.neighbour(comm.rank, axis, by).map_or(PROC_NULL, int);
-    Ok((neighbour(-i64::from(by)), neighbour(i64::from(by))))
+    let (from, to) = cart.shift(comm.rank, axis, by as isize);
+    Ok((from.map_or(PROC_NULL, int), to.map_or(PROC_NULL, int)))
 }
 
 pub(super) fn cart_sub(caller: Caller<'_>, old: &Comm, remain: List<c_int>) -> NewComm {
     let cart = grid(old)?;
-    let kept: Vec<bool> = remain.take(int(cart.dims.len())).iter().map(|it| *it != 0).collect();
-    let coords = cart.coords(old.rank);
-    let mut color = 0_i64;
-    for (axis, dim) in cart.dims.iter().enumerate() {
-        if !kept[axis] {
-            color = color * *dim as i64 + coords[axis] as i64;
-        }
-    }
-    let axes = || (0..cart.dims.len()).filter(|it| kept[*it]);
-    let sub = Cart {
-        dims: axes().map(|it| cart.dims[it]).collect(),
-        periods: axes().map(|it| cart.periods[it]).collect(),
-    };
-    split(caller, old, color, 0, Some(Topology::Cart(sub)))
+    let kept: Vec<bool> = remain.take(int(cart.dims().len())).iter().map(|it| *it != 0).collect();
+    let (sub, which) = cart.sub(old.rank, &kept);
+    split(caller, old, which as i64, 0, Some(Topology::Cart(sub)))
 }
 
 pub(super) fn cart_get(
@@ -112,14 +102,14 @@ pub(super) fn cart_get(
 ) -> Outcome {
     let cart = grid(comm)?;
     let room = count_of(room)?;
-    dims.fill(cart.dims.iter().take(room).map(|it| int(*it)));
-    periods.fill(cart.periods.iter().take(room).map(|it| c_int::from(*it)));
+    dims.fill(cart.dims().iter().take(room).map(|it| int(*it)));
+    periods.fill(cart.periods().iter().take(room).map(|it| c_int::from(*it)));
     coords.fill(cart.coords(comm.rank).into_iter().take(room).map(int));
     Ok(())
 }
 
 pub(super) fn cartdim_get(_: Caller<'_>, comm: &Comm) -> Outcome<c_int> {
-    Ok(int(grid(comm)?.dims.len()))
+    Ok(int(grid(comm)?.dims().len()))
 }
 
 pub(super) fn cart_map(
