@@ -1,31 +1,9 @@
 //! Checks that every test, file and model named in `TRUST.md` exists, and checks properties of the
 //! sources that no test can show by running.
 
+use super::{sources, style::read};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
-
-fn read(path: impl AsRef<Path>) -> String {
-    let path = path.as_ref();
-    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
-
-/// All Rust sources below `folder`.
-fn sources(folder: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![PathBuf::from(folder)];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap_or_else(|e| panic!("{folder:?}: {e}")) {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    found
-}
+use std::path::Path;
 
 /// The texts between `mark`s.
 fn marked(text: &str, mark: char) -> Vec<&str> {
