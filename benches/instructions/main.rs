@@ -63,7 +63,12 @@ const CASES: &[(&str, usize, Call, Call)] = &[
 /// `$counted` is counted and calls `$plain`, which has closures: theirs are functions of its name,
 /// and must not have that of `$counted`, at which callgrind turns its counting on and off.
 macro_rules! counted {
-    ($counted:ident, $plain:ident, $ranks:ty) => {
+    ($counted:ident, $plain:ident, |$of:ident: $ranks:ty, $x:ident| $body:expr) => {
+        #[inline(always)]
+        fn $plain($of: $ranks, $x: &mut [f64]) {
+            $body
+        }
+
         #[inline(never)]
         fn $counted(ranks: $ranks, x: &mut [f64]) {
             $plain(ranks, x);
@@ -78,20 +83,14 @@ const WALKS: &[(&str, usize, Call, Call)] = &[
     ("walk-ring-all-gather", 2, counted_ring, ring),
 ];
 
-#[inline(always)]
-fn all_reduce_whole(comm: &mut Comm, x: &mut [f64]) {
+counted!(counted_all_reduce_whole, all_reduce_whole, |comm: &mut Comm, x| {
     comm.all_reduce(x, op::Sum);
-}
+});
 
-counted!(counted_all_reduce_whole, all_reduce_whole, &mut Comm);
-
-#[inline(always)]
-fn ring(comm: &mut Comm, x: &mut [f64]) {
+counted!(counted_ring, ring, |comm: &mut Comm, x| {
     let own = [x[0]];
     comm.ring().all_gather_into(&own, x);
-}
-
-counted!(counted_ring, ring, &mut Comm);
+});
 
 static NUMBERS: [f64; 1024] = [0.5; 1024];
 
@@ -123,28 +122,16 @@ fn counted_all_reduce<const N: usize>(comm: &mut Comm, x: &mut [f64]) {
     comm.all_reduce(&mut x[..N], op::Sum);
 }
 
-#[inline(always)]
-fn exchange(comm: &mut Comm, x: &mut [f64]) {
+counted!(counted_exchange, exchange, |comm: &mut Comm, x| {
     let (mine, theirs) = x.split_at_mut(1);
     let peer = 1 - comm.rank();
     comm.exchange(mine, peer, &mut theirs[..1], peer);
-}
+});
 
-#[inline(never)]
-fn counted_exchange(comm: &mut Comm, x: &mut [f64]) {
-    exchange(comm, x);
-}
-
-#[inline(always)]
-fn halo(comm: &mut Comm, x: &mut [f64]) {
+counted!(counted_halo, halo, |comm: &mut Comm, x| {
     static SHAPE: LazyLock<Halo> = LazyLock::new(|| Halo::new(&[62], 1));
     comm.cart(&[0], &[true]).exchange_halo(x, &SHAPE);
-}
-
-#[inline(never)]
-fn counted_halo(comm: &mut Comm, x: &mut [f64]) {
-    halo(comm, x);
-}
+});
 
 #[inline(never)]
 fn counted_cart(comm: &mut Comm, _: &mut [f64]) {
@@ -166,21 +153,17 @@ fn counted_scan(comm: &mut Comm, x: &mut [f64]) {
     comm.scan(&mut x[..1], op::Sum);
 }
 
-/// A scope, in which an all-reduce is started and waited for.
-#[inline(always)]
-fn started(comm: &mut Comm, x: &mut [f64]) {
+// A scope, in which an all-reduce is started and waited for.
+counted!(counted_started, started, |comm: &mut Comm, x| {
     let own = x[0];
     [x[0]] = comm.requests(|scope| {
         let request = scope.start(call::sum([own]));
         scope.wait(request)
     });
-}
+});
 
-counted!(counted_started, started, &mut Comm);
-
-/// Ten of them in one scope.
-#[inline(always)]
-fn started_anew(comm: &mut Comm, x: &mut [f64]) {
+// Ten of them in one scope.
+counted!(counted_started_anew, started_anew, |comm: &mut Comm, x| {
     comm.requests(|scope| {
         let mut x = &mut x[..1];
         for _ in 0..10 {
@@ -188,13 +171,10 @@ fn started_anew(comm: &mut Comm, x: &mut [f64]) {
             x = scope.wait(request);
         }
     });
-}
+});
 
-counted!(counted_started_anew, started_anew, &mut Comm);
-
-/// The same, set up once.
-#[inline(always)]
-fn persistent(comm: &mut Comm, x: &mut [f64]) {
+// The same, set up once.
+counted!(counted_persistent, persistent, |comm: &mut Comm, x| {
     comm.requests(|scope| {
         let mut sum = scope.set_up(call::all_reduce(&mut x[..1], op::Sum));
         for _ in 0..10 {
@@ -202,9 +182,7 @@ fn persistent(comm: &mut Comm, x: &mut [f64]) {
             sum = scope.wait(request);
         }
     });
-}
-
-counted!(counted_persistent, persistent, &mut Comm);
+});
 
 #[inline(never)]
 fn counted_all_gather(comm: &mut Comm, x: &mut [f64]) {
@@ -216,19 +194,13 @@ fn counted_all_gather(comm: &mut Comm, x: &mut [f64]) {
 /// Defines a call of blocks, of one element each, by rank 0 (counted) and by the other.
 macro_rules! blocks {
     ($counted:ident, $plain:ident, |$comm:ident, $one:ident, $all:ident, $ones:ident| $f:expr) => {
-        #[inline(always)]
-        fn $plain($comm: &mut Comm, x: &mut [f64]) {
+        counted!($counted, $plain, |$comm: &mut Comm, x| {
             let p = $comm.size();
             let ($one, x) = x.split_at_mut(2);
             let ($one, $all) = (&mut $one[..p], &mut x[..p]);
             let $ones = &black_box([1; 2])[..p];
             $f
-        }
-
-        #[inline(never)]
-        fn $counted(comm: &mut Comm, x: &mut [f64]) {
-            $plain(comm, x);
-        }
+        });
     };
 }
 
@@ -274,9 +246,8 @@ fn counted_send_recv_tagged(comms: &mut [Comm], x: &mut [f64]) {
     comms[1].recv_tagged(&mut b[..1], 0, 7);
 }
 
-/// The second one finds the first, which has to wait until it is asked again.
-#[inline(always)]
-fn started_both(comms: &mut [Comm], x: &mut [f64]) {
+// The second one finds the first, which has to wait until it is asked again.
+counted!(counted_started_both, started_both, |comms: &mut [Comm], x| {
     let [a, b] = comms else { return };
     let own = x[0];
     a.requests(|first| {
@@ -287,13 +258,10 @@ fn started_both(comms: &mut [Comm], x: &mut [f64]) {
         });
         black_box(first.wait(request));
     });
-}
+});
 
-counted!(counted_started_both, started_both, &mut [Comm]);
-
-/// Ten on each rank.
-#[inline(always)]
-fn started_both_10(comms: &mut [Comm], x: &mut [f64]) {
+// Ten on each rank.
+counted!(counted_started_both_10, started_both_10, |comms: &mut [Comm], x| {
     let ([a, b], (x, y)) = (comms, x.split_at_mut(1)) else { return };
     let y = &mut y[..1];
     a.requests(|first| {
@@ -307,13 +275,10 @@ fn started_both_10(comms: &mut [Comm], x: &mut [f64]) {
             }
         });
     });
-}
+});
 
-counted!(counted_started_both_10, started_both_10, &mut [Comm]);
-
-/// The same, set up once.
-#[inline(always)]
-fn persistent_both_10(comms: &mut [Comm], x: &mut [f64]) {
+// The same, set up once.
+counted!(counted_persistent_both_10, persistent_both_10, |comms: &mut [Comm], x| {
     let ([a, b], (x, y)) = (comms, x.split_at_mut(1)) else { return };
     let y = &mut y[..1];
     a.requests(|first| {
@@ -328,13 +293,10 @@ fn persistent_both_10(comms: &mut [Comm], x: &mut [f64]) {
             }
         });
     });
-}
+});
 
-counted!(counted_persistent_both_10, persistent_both_10, &mut [Comm]);
-
-/// Ten messages; their receives are posted first.
-#[inline(always)]
-fn started_messages_10(comms: &mut [Comm], x: &mut [f64]) {
+// Ten messages; their receives are posted first.
+counted!(counted_started_messages_10, started_messages_10, |comms: &mut [Comm], x| {
     let ([a, b], (x, y)) = (comms, x.split_at_mut(1)) else { return };
     let y = &mut y[..1];
     b.requests(|receiver| {
@@ -348,13 +310,10 @@ fn started_messages_10(comms: &mut [Comm], x: &mut [f64]) {
             }
         });
     });
-}
+});
 
-counted!(counted_started_messages_10, started_messages_10, &mut [Comm]);
-
-/// The same, set up once.
-#[inline(always)]
-fn persistent_messages_10(comms: &mut [Comm], x: &mut [f64]) {
+// The same, set up once.
+counted!(counted_persistent_messages_10, persistent_messages_10, |comms: &mut [Comm], x| {
     let ([a, b], (x, y)) = (comms, x.split_at_mut(1)) else { return };
     let y = &mut y[..1];
     b.requests(|receiver| {
@@ -369,9 +328,7 @@ fn persistent_messages_10(comms: &mut [Comm], x: &mut [f64]) {
             }
         });
     });
-}
-
-counted!(counted_persistent_messages_10, persistent_messages_10, &mut [Comm]);
+});
 
 /// A thousand messages, with tags of their own, received in the order of their sending or the
 /// other way about; their receives come after them, or before.
