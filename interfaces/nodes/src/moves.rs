@@ -5,6 +5,11 @@ use crate::layout::{Lengths, in_order, to_ranks};
 use crate::node_comm::{NodeComm, of_comm};
 use crate::steps::{Move, Steps, all_set, filled, room, room_mut, unset};
 use phalanx::Element;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// See [`Steps::rooted`].
+type Rooted<T> = ((usize, usize), Vec<usize>, Vec<MaybeUninit<T>>, Range<usize>);
 
 impl Steps<'_> {
     /// Elements of this node's ranks.
@@ -74,6 +79,21 @@ impl Steps<'_> {
         }
     }
 
+    /// Of a call with this root: the root's node and number there, elements of each node, and the
+    /// leader's room: for all blocks on the root's node, else for this node's blocks, which lie
+    /// in this range.
+    fn rooted<T: Element>(&self, root: usize, lens: &Lengths<'_>) -> Rooted<T> {
+        let (node, counts) = (self.node(), lens.by_node(self.layout()));
+        let place = self.layout().place(root);
+        let nodes = if place.0 == node { 0..counts.len() } else { node..node + 1 };
+        let begin = counts[nodes.start..node].iter().sum();
+        let (n, section) = match self.is_leader() {
+            true => (counts[nodes].iter().sum(), begin..begin + counts[node]),
+            false => (0, 0..0),
+        };
+        (place, counts, unset(n), section)
+    }
+
     #[track_caller]
     pub(crate) fn gather<T: Element>(
         &mut self,
@@ -82,34 +102,24 @@ impl Steps<'_> {
         root: usize,
         lens: &Lengths<'_>,
     ) {
-        let (layout, node, leader) = (self.layout(), self.node(), self.is_leader());
-        let (own, counts) = (self.own_counts(lens), lens.by_node(layout));
-        let (home, root) = layout.place(root);
-        let total = counts.iter().sum();
-        let (begin, n) = match home == node {
-            true => (counts[..node].iter().sum(), total),
-            false => (0, counts[node]),
-        };
-        let mut memory = unset::<T>(if leader { n } else { 0 });
-        let section = if leader { &mut memory[begin..][..counts[node]] } else { &mut [] };
-        self.gather_here(room(mine), section, lens, &own);
-        if leader {
-            let (mine, all): (&[_], &mut [_]) = match home == node {
-                true => (&[], &mut memory),
-                false => (&memory, &mut []),
-            };
+        let ((home, root), counts, mut memory, section) = self.rooted(root, lens);
+        let (layout, is_home) = (self.layout(), home == self.node());
+        self.gather_here(room(mine), &mut memory[section], lens, &self.own_counts(lens));
+        if self.is_leader() {
+            let (mine, all): (&[_], &mut [_]) =
+                if is_home { (&[], &mut memory) } else { (&memory, &mut []) };
             self.agree_and(Move::Gather { root: home, mine, all, counts: &counts });
         }
-        if home != node {
+        if !is_home {
             return;
         }
-        if leader && !layout.is_contiguous() {
-            let mut sorted = unset(total);
+        if self.is_leader() && !layout.is_contiguous() {
+            let mut sorted = unset(memory.len());
             to_ranks(layout.by_node(), &lens.starts(layout), &memory, &mut sorted);
             memory = sorted;
         }
         // SAFETY: all blocks have been received.
-        unsafe { self.deliver(root, total, &memory, room_mut(all)) };
+        unsafe { self.deliver(root, counts.iter().sum(), &memory, room_mut(all)) };
     }
 
     /// Copies `n` elements of the leader's to local rank `to`'s `output`.
@@ -162,32 +172,22 @@ impl Steps<'_> {
         root: usize,
         lens: &Lengths<'_>,
     ) {
-        let (layout, node, leader) = (self.layout(), self.node(), self.is_leader());
-        let (own, counts) = (self.own_counts(lens), lens.by_node(layout));
-        let (home, root) = layout.place(root);
-        let total = counts.iter().sum();
-        let (begin, n) = match home == node {
-            true => (counts[..node].iter().sum(), total),
-            false => (0, counts[node]),
-        };
-        let mut memory = unset::<T>(if leader { n } else { 0 });
-        if home == node {
-            self.fetch(root, total, room(all), &mut memory);
-            if leader && !layout.is_contiguous() {
+        let ((home, root), counts, mut memory, section) = self.rooted(root, lens);
+        let (layout, is_home) = (self.layout(), home == self.node());
+        if is_home {
+            self.fetch(root, counts.iter().sum(), room(all), &mut memory);
+            if self.is_leader() && !layout.is_contiguous() {
                 memory = in_order(layout.by_node(), &lens.starts(layout), &memory);
             }
         }
-        if leader {
-            let (all, mine): (&[_], &mut [_]) = match home == node {
-                true => (&memory, &mut []),
-                false => (&[], &mut memory),
-            };
+        if self.is_leader() {
+            let (all, mine): (&[_], &mut [_]) =
+                if is_home { (&memory, &mut []) } else { (&[], &mut memory) };
             self.agree_and(Move::Scatter { root: home, all, mine, counts: &counts });
         }
-        let section = if leader { &memory[begin..][..counts[node]] } else { &[] };
         // SAFETY: the scattered blocks have been received.
         let mine = unsafe { room_mut(mine) };
-        self.scatter_here(section, mine, lens, &own);
+        self.scatter_here(&memory[section], mine, lens, &self.own_counts(lens));
     }
 
     /// The leader's blocks to this node's ranks.
