@@ -103,6 +103,16 @@ struct Pairing {
 }
 
 impl Pairing {
+    fn new(
+        [src, dst]: [impl ToString; 2],
+        level: &str,
+        pus: Vec<usize>,
+        reads: Vec<Option<usize>>,
+    ) -> Self {
+        let (src, dst, level) = (src.to_string(), dst.to_string(), level.to_string());
+        Pairing { src, dst, level, pus, reads }
+    }
+
     fn readers(&self) -> usize {
         self.reads.iter().flatten().count()
     }
@@ -269,13 +279,7 @@ fn pairings(machine: &Machine, pus: &[usize]) -> Vec<Pairing> {
     for &pu in pus {
         if !seen.contains(&node(pu)) {
             seen.push(node(pu));
-            pairings.push(Pairing {
-                src: pu.to_string(),
-                dst: pu.to_string(),
-                level: "core".to_string(),
-                pus: vec![pu],
-                reads: vec![Some(0)],
-            });
+            pairings.push(Pairing::new([pu; 2], "core", vec![pu], vec![Some(0)]));
         }
     }
     // Of many units, the first pair of each level.
@@ -286,13 +290,8 @@ fn pairings(machine: &Machine, pus: &[usize]) -> Vec<Pairing> {
             let wanted = pus.len() <= ALL_PAIRS || (i < j && !levels.contains(&level));
             if i != j && wanted {
                 levels.push(level);
-                pairings.push(Pairing {
-                    src: src.to_string(),
-                    dst: dst.to_string(),
-                    level: level.to_string(),
-                    pus: vec![src, dst],
-                    reads: vec![None, Some(0)],
-                });
+                let (pus, reads) = (vec![src, dst], vec![None, Some(0)]);
+                pairings.push(Pairing::new([src, dst], level, pus, reads));
             }
         }
     }
@@ -300,13 +299,7 @@ fn pairings(machine: &Machine, pus: &[usize]) -> Vec<Pairing> {
     if n < 2 {
         return pairings;
     }
-    let all = |level: &str, reads: Vec<Option<usize>>| Pairing {
-        src: "all".to_string(),
-        dst: "all".to_string(),
-        level: level.to_string(),
-        pus: pus.to_vec(),
-        reads,
-    };
+    let all = |level, reads| Pairing::new(["all"; 2], level, pus.to_vec(), reads);
     pairings.push(all("local", (0..n).map(Some).collect()));
     pairings.push(all("ring", (0..n).map(|rank| Some((rank + 1) % n)).collect()));
     let mut nodes: Vec<usize> = pus.iter().filter_map(|&pu| node(pu)).collect();
@@ -338,13 +331,8 @@ fn between(machine: &Machine, pus: &[usize], owner: usize, reader: usize) -> Pai
         if owner == reader { (0, readers) } else { (readers, team.len() - readers) };
     let reads = (0..team.len()).map(|rank| (rank < readers).then(|| first + rank % owners));
     let name = |node: usize| format!("node{}", machine.numa_nodes()[node].os_id);
-    Pairing {
-        src: name(owner),
-        dst: name(reader),
-        level: if owner == reader { "numa" } else { "machine" }.to_string(),
-        reads: reads.collect(),
-        pus: team,
-    }
+    let (reads, level) = (reads.collect(), if owner == reader { "numa" } else { "machine" });
+    Pairing::new([owner, reader].map(name), level, team, reads)
 }
 
 #[cfg(test)]
