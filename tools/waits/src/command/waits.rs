@@ -220,134 +220,116 @@ fn text(choice: &Choice, summary: &Summary, most: usize) -> String {
     } else {
         let _ = writeln!(out, "\nRANKS");
     }
-    let rows: Vec<Vec<String>> = summary
-        .ranks
-        .iter()
-        .map(|row| {
-            let Spent { work, transfer, waiting, late_start } = row.spent;
-            let all = work + transfer + waiting + late_start;
-            vec![
-                row.rank.to_string(),
-                time(work),
-                time(transfer),
-                time(waiting),
-                percent(waiting, all),
-                time(late_start),
-                time(row.caused),
-            ]
-        })
-        .collect();
     let head =
         ["rank", "work", "transfer", "waiting", "of its time", "late start", "made others wait"];
-    out += &table(&head, 1, &rows);
+    listed(&mut out, (&head, 1), &summary.ranks, usize::MAX, |row| {
+        let Spent { work, transfer, waiting, late_start } = row.spent;
+        let all = work + transfer + waiting + late_start;
+        vec![
+            row.rank.to_string(),
+            time(work),
+            time(transfer),
+            time(waiting),
+            percent(waiting, all),
+            time(late_start),
+            time(row.caused),
+        ]
+    });
 
     let _ = writeln!(out, "\nCALLS");
-    let rows: Vec<Vec<String>> = summary
-        .calls
-        .iter()
-        .take(most)
-        .map(|row| {
-            let state = row.waiting.iter().max_by_key(|it| it.1);
-            let (rank, worst) = row.worst;
-            let worst =
-                if worst > 0 { format!("rank {rank}: {}", time(worst)) } else { "-".into() };
-            vec![
-                row.call.clone(),
-                row.at.clone(),
-                state.map_or("-", |it| it.0.name()).to_string(),
-                row.calls.to_string(),
-                row.bytes.to_string(),
-                time(row.transfer),
-                time(row.waited()),
-                worst,
-            ]
-        })
-        .collect();
     let head = ["call", "at", "waiting by", "calls", "bytes", "transfer", "waiting", "waited most"];
-    out += &table(&head, 3, &rows);
-    more(&mut out, summary.calls.len(), most);
+    listed(&mut out, (&head, 3), &summary.calls, most, |row| {
+        let state = row.waiting.iter().max_by_key(|it| it.1);
+        let (rank, worst) = row.worst;
+        let worst = if worst > 0 { format!("rank {rank}: {}", time(worst)) } else { "-".into() };
+        vec![
+            row.call.clone(),
+            row.at.clone(),
+            state.map_or("-", |it| it.0.name()).to_string(),
+            row.calls.to_string(),
+            row.bytes.to_string(),
+            time(row.transfer),
+            time(row.waited()),
+            worst,
+        ]
+    });
 
+    let or_dash = |text: &String| if text.is_empty() { "-".into() } else { text.clone() };
     if !summary.culprits.is_empty() {
         let _ = writeln!(out, "\nLATE: the ranks that made others wait");
-        let rows: Vec<Vec<String>> = summary
-            .culprits
-            .iter()
-            .take(most)
-            .map(|row| {
-                let waiters: Vec<String> =
-                    row.waiting.iter().take(4).map(|it| it.0.to_string()).collect();
-                let etc = if row.waiting.len() > 4 { ", .." } else { "" };
-                vec![
-                    row.rank.to_string(),
-                    match row.by {
-                        By::Work => "work before",
-                        By::Transfer => "transfer in",
-                        By::LateStart => "late start",
-                    }
-                    .to_string(),
-                    row.call.clone(),
-                    row.at.clone(),
-                    if row.phase.is_empty() { "-".into() } else { row.phase.clone() },
-                    format!("{}{etc}", waiters.join(", ")),
-                    time(row.caused),
-                ]
-            })
-            .collect();
         let head = ["rank", "by", "call", "at", "phase", "waited for it", "waiting"];
-        out += &table(&head, 6, &rows);
-        more(&mut out, summary.culprits.len(), most);
-    }
-
-    if summary.phases.iter().any(|row| !row.name.is_empty()) {
-        let _ = writeln!(out, "\nPHASES");
-        let rows: Vec<Vec<String>> = summary
-            .phases
-            .iter()
-            .take(most)
-            .map(|row| {
-                let (rank, longest) = row.longest();
-                let waiting: u64 = row.spent.iter().map(|it| it.waiting).sum();
-                vec![
-                    if row.name.is_empty() { "(none)".into() } else { row.name.clone() },
-                    time(row.mean()),
-                    format!("rank {rank}: {}", time(longest)),
-                    format!("{:.2}", row.imbalance()),
-                    time(waiting),
-                    time(row.on_path),
-                    time(row.balance_saves()),
-                ]
-            })
-            .collect();
-        let head = ["phase", "mean work", "most work", "imbalance", "waiting", "path", "balance"];
-        out += &table(&head, 1, &rows);
-        more(&mut out, summary.phases.len(), most);
-    }
-
-    let _ = writeln!(out, "\nCRITICAL PATH");
-    let rows: Vec<Vec<String>> = summary
-        .path
-        .iter()
-        .take(most)
-        .map(|row| {
+        listed(&mut out, (&head, 6), &summary.culprits, most, |row| {
+            let waiters: Vec<String> =
+                row.waiting.iter().take(4).map(|it| it.0.to_string()).collect();
+            let etc = if row.waiting.len() > 4 { ", .." } else { "" };
             vec![
                 row.rank.to_string(),
                 match row.by {
                     By::Work => "work before",
-                    By::Transfer => "call",
+                    By::Transfer => "transfer in",
                     By::LateStart => "late start",
                 }
                 .to_string(),
                 row.call.clone(),
                 row.at.clone(),
-                if row.phase.is_empty() { "-".into() } else { row.phase.clone() },
-                time(row.time),
-                percent(row.time, summary.length),
+                or_dash(&row.phase),
+                format!("{}{etc}", waiters.join(", ")),
+                time(row.caused),
             ]
-        })
-        .collect();
-    out += &table(&["rank", "what", "call", "at", "phase", "time", "of the run"], 5, &rows);
-    more(&mut out, summary.path.len(), most);
+        });
+    }
+
+    if summary.phases.iter().any(|row| !row.name.is_empty()) {
+        let _ = writeln!(out, "\nPHASES");
+        let head = ["phase", "mean work", "most work", "imbalance", "waiting", "path", "balance"];
+        listed(&mut out, (&head, 1), &summary.phases, most, |row| {
+            let (rank, longest) = row.longest();
+            let waiting: u64 = row.spent.iter().map(|it| it.waiting).sum();
+            vec![
+                if row.name.is_empty() { "(none)".into() } else { row.name.clone() },
+                time(row.mean()),
+                format!("rank {rank}: {}", time(longest)),
+                format!("{:.2}", row.imbalance()),
+                time(waiting),
+                time(row.on_path),
+                time(row.balance_saves()),
+            ]
+        });
+    }
+
+    let _ = writeln!(out, "\nCRITICAL PATH");
+    let head = ["rank", "what", "call", "at", "phase", "time", "of the run"];
+    listed(&mut out, (&head, 5), &summary.path, most, |row| {
+        vec![
+            row.rank.to_string(),
+            match row.by {
+                By::Work => "work before",
+                By::Transfer => "call",
+                By::LateStart => "late start",
+            }
+            .to_string(),
+            row.call.clone(),
+            row.at.clone(),
+            or_dash(&row.phase),
+            time(row.time),
+            percent(row.time, summary.length),
+        ]
+    });
     out
+}
+
+/// Writes the rows of the first `most`, and says if those are not all. The table has these names of
+/// columns, of which the first few are text.
+fn listed<T>(
+    out: &mut String,
+    (head, left): (&[&str], usize),
+    all: &[T],
+    most: usize,
+    cells: impl Fn(&T) -> Vec<String>,
+) {
+    let rows: Vec<_> = all.iter().take(most).map(cells).collect();
+    *out += &table(head, left, &rows);
+    more(out, all.len(), most);
 }
 
 /// Ranks of a line that are shown, if not all are wanted: those with most of work and late start.
