@@ -1,27 +1,20 @@
 //! Sums of half precision beside as many bytes of f32.
 
-use crate::raw::{Flags, Raw, Rounds, Row};
+use crate::raw::{Flags, Row, interleaved};
 use phalanx::{Comm, Element, op};
 use phalanx_model::median;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-
-const CALLS: u64 = 400;
 
 /// One rank's part: rounds of interleaved calls until the time is over.
 pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<Row> {
     let name = |call| format!("{call} of bf16 / of as many bytes of f32");
     let mut rows =
         Vec::from(["all-reduce 64 KiB", "reduce-scatter 1 MiB"].map(|call| Row::new(name(call))));
-    let raw = &mut Raw::new(flags, comm.rank());
-    let mut rounds = Rounds::new(time);
-    while rounds.next(comm) {
-        for (row, bytes) in rows.iter_mut().zip([64 << 10, 1 << 20]) {
-            let before = raw.exchanged(CALLS);
-            let (ours, base) = (sum(comm, bytes, half::bf16::ONE), sum(comm, bytes, 1f32));
-            row.keep(before, raw.exchanged(CALLS), ours, Some(base));
-        }
-    }
+    interleaved(comm, flags, time, &mut rows, |comm, _, number| {
+        let bytes = [64 << 10, 1 << 20][number];
+        (sum(comm, bytes, half::bf16::ONE), Some(sum(comm, bytes, 1f32)))
+    });
     rows
 }
 

@@ -5,19 +5,16 @@
 
 #[path = "../raw/copies.rs"]
 mod copies;
+#[path = "../raw/operations.rs"]
+mod operations;
 
 use crate::raw::{Flags, Raw, Rounds, Row};
 use copies::{COPIES, Copy};
+use operations::{Buffers, call};
+use phalanx::schedule::Operation::{self, *};
 use phalanx::{Comm, op};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-
-/// A rank's two buffers. `out` has twice the elements of `x`.
-struct Buffers {
-    x: Vec<f64>,
-    wide: Vec<f64>,
-    out: Vec<f64>,
-}
 
 /// The addresses of a rank's buffers, for the other.
 #[derive(Clone, Copy)]
@@ -114,26 +111,12 @@ unsafe fn part_mut<'a>(at: *mut f64, i: usize, n: usize) -> &'a mut [f64] {
     unsafe { std::slice::from_raw_parts_mut(at.add(i), n) }
 }
 
-const OPERATIONS: [&str; 11] = [
-    "all-reduce",
-    "reduce",
-    "reduce-scatter",
-    "scan",
-    "exclusive-scan",
-    "broadcast",
-    "all-gather",
-    "all-to-all",
-    "gather",
-    "scatter",
-    "shift",
-];
-
 /// Those that move data by copies.
-const MOVES: [&str; 5] = ["broadcast", "all-gather", "all-to-all", "gather", "scatter"];
+const MOVES: [Operation; 5] = [Broadcast, AllGather, AllToAll, Gather, Scatter];
 
 /// The hand-written call on vectors of `n` elements, with copies by `by`; of the operations with
 /// blocks, `n` is the length of all blocks.
-fn theirs(hand: &mut Hand<'_>, operation: &str, n: usize, by: Copy) {
+fn theirs(hand: &mut Hand<'_>, operation: Operation, n: usize, by: Copy) {
     let (from, len) = hand.half(n);
     let (rank, block) = (hand.raw.rank, n / 2);
     // SAFETY: each thread writes its own half of every buffer, or its own
@@ -145,35 +128,35 @@ fn theirs(hand: &mut Hand<'_>, operation: &str, n: usize, by: Copy) {
         };
         let both = if rank == 0 { [me, it] } else { [it, me] };
         match operation {
-            "all-reduce" => add_both_wide(part_mut(me.x, from, len), part_mut(it.x, from, len)),
-            "reduce" | "scan" => {
+            AllReduce => add_both_wide(part_mut(me.x, from, len), part_mut(it.x, from, len)),
+            Reduce | Scan => {
                 let (low, high) = (both[0].x, both[1].x);
-                if operation == "scan" {
+                if operation == Scan {
                     add_onto_wide(part(low, from, len), part_mut(high, from, len));
                 } else {
                     add_onto_wide(part(high, from, len), part_mut(low, from, len));
                 }
             }
-            "reduce-scatter" => add_to_wide(
+            ReduceScatter => add_to_wide(
                 part_mut(me.out, 0, block),
                 part(both[0].wide, rank * block, block),
                 part(both[1].wide, rank * block, block),
             ),
-            "broadcast" => copy(both[0].x, from, both[1].x, from, len),
-            "exclusive-scan" => {
+            Broadcast => copy(both[0].x, from, both[1].x, from, len),
+            ExclusiveScan => {
                 copy(both[0].x, from, both[1].x, from, len);
                 part_mut(both[0].x, from, len).fill(0.0);
             }
-            "all-gather" => {
+            AllGather => {
                 copy(me.x, 0, me.out, rank * block, block);
                 copy(it.x, 0, me.out, (1 - rank) * block, block);
             }
-            "all-to-all" => {
+            AllToAll => {
                 copy(me.wide, rank * block, me.out, rank * block, block);
                 copy(it.wide, rank * block, me.out, (1 - rank) * block, block);
             }
-            "gather" => copy(me.x, 0, both[0].out, rank * block, block),
-            "scatter" => copy(both[0].wide, rank * block, me.out, 0, block),
+            Gather => copy(me.x, 0, both[0].out, rank * block, block),
+            Scatter => copy(both[0].wide, rank * block, me.out, 0, block),
             _ => {
                 let (a, b) = (part_mut(me.x, from, len), part_mut(it.x, from, len));
                 a.swap_with_slice(b);
@@ -183,35 +166,9 @@ fn theirs(hand: &mut Hand<'_>, operation: &str, n: usize, by: Copy) {
     hand.call(work);
 }
 
-fn ours(comm: &mut Comm, operation: &str, b: &mut Buffers, n: usize) {
-    let block = n / 2;
-    let rank = comm.rank();
-    match operation {
-        "all-reduce" => comm.all_reduce(&mut b.x[..n], op::Sum),
-        "reduce" => comm.reduce(&mut b.x[..n], op::Sum, 0),
-        "scan" => comm.scan(&mut b.x[..n], op::Sum),
-        "exclusive-scan" => comm.exclusive_scan(&mut b.x[..n], op::Sum),
-        "reduce-scatter" => {
-            comm.reduce_scatter_into(&b.wide[..2 * block], &mut b.out[..block], op::Sum);
-        }
-        "broadcast" => comm.broadcast(&mut b.x[..n], 0),
-        "all-gather" => comm.all_gather_into(&b.x[..block], &mut b.out[..2 * block]),
-        "all-to-all" => comm.all_to_all_into(&b.wide[..2 * block], &mut b.out[..2 * block]),
-        "gather" => {
-            let len = if rank == 0 { 2 * block } else { 0 };
-            comm.gather_into(&b.x[..block], &mut b.out[..len], 0);
-        }
-        "scatter" => {
-            let len = if rank == 0 { 2 * block } else { 0 };
-            comm.scatter_into(&b.wide[..len], &mut b.out[..block], 0);
-        }
-        _ => comm.shift(&mut b.x[..n], 1),
-    }
-}
-
 /// The owner rewrites its input.
-fn rewrite(operation: &str, b: &mut Buffers, n: usize, round: u64) {
-    let wide = ["reduce-scatter", "all-to-all", "scatter"].contains(&operation);
+fn rewrite(operation: Operation, b: &mut Buffers, n: usize, round: u64) {
+    let wide = [ReduceScatter, AllToAll, Scatter].contains(&operation);
     let buf = if wide { &mut b.wide[..n] } else { &mut b.x[..n] };
     buf.iter_mut().enumerate().for_each(|(j, x)| *x = (round + j as u64) as f64);
     black_box(buf);
@@ -221,13 +178,13 @@ const SIZES: [usize; 5] = [16 << 10, 256 << 10, 1 << 20, 4 << 20, 64 << 20];
 
 /// An operation and a size: a row, and a call by hand, for each way to copy.
 struct Case {
-    operation: &'static str,
+    operation: Operation,
     bytes: usize,
     rows: Vec<(Row, Copy)>,
 }
 
 impl Case {
-    fn new(operation: &'static str, bytes: usize) -> Self {
+    fn new(operation: Operation, bytes: usize) -> Self {
         let all = if MOVES.contains(&operation) { COPIES.len() } else { 1 };
         let there = COPIES.iter().take(all).filter(|copy| (copy.is_there)());
         let row = |name| Row::new(format!("{operation} {bytes} B / by hand{name}"));
@@ -243,7 +200,8 @@ impl Case {
 pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<Row> {
     let rank = comm.rank();
     let sizes = if time.is_zero() { &[16, 16 << 10][..] } else { &SIZES };
-    let cases = OPERATIONS.into_iter().flat_map(|it| sizes.iter().map(move |&n| (it, n)));
+    let measured = Operation::ALL.into_iter().filter(|it| ![Barrier, AllToAllInPlace].contains(it));
+    let cases = measured.flat_map(|it| sizes.iter().map(move |&n| (it, n)));
     let mut cases: Vec<Case> = cases.map(|(it, n)| Case::new(it, n)).collect();
     let most = sizes.iter().max().copied().unwrap_or(0) / 8;
     let fresh = || vec![rank as f64; most];
@@ -268,13 +226,13 @@ pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<R
                 for turn in 0..contenders {
                     // Each is first in turn.
                     let which = (turn + pair + rounds.begun as usize) % contenders;
-                    rewrite(operation, &mut b, n, hand.raw.exchanges);
+                    rewrite(*operation, &mut b, n, hand.raw.exchanges);
                     comm.barrier();
                     comm.barrier();
                     let start = Instant::now();
                     match which {
-                        0 => ours(comm, operation, &mut b, n),
-                        _ => theirs(&mut hand, operation, n, rows[which - 1].1),
+                        0 => call(comm, *operation, &mut b, n),
+                        _ => theirs(&mut hand, *operation, n, rows[which - 1].1),
                     }
                     // The slower rank's time.
                     let ns = [start.elapsed().as_nanos() as f64];

@@ -6,10 +6,11 @@ mod flags;
 mod rounds;
 
 pub(crate) use flags::Flags;
+use phalanx::Comm;
 use phalanx::engine::is_beside_load;
 use phalanx_model::median;
 pub(crate) use rounds::Rounds;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// One rank's use of the flags: the numbers of its exchanges.
 pub(crate) struct Raw<'a> {
@@ -38,6 +39,31 @@ impl<'a> Raw<'a> {
             self.exchanges += 1;
             self.flags.ping_pong(self.rank, self.exchanges);
         })
+    }
+}
+
+/// Raw exchanges of one batch.
+pub(crate) const EXCHANGES: u64 = 400;
+
+/// Files batches in `rows`, each between two raw exchanges, in rounds until the time is over. `one`
+/// returns the times of ours and of the program beside it (none: the exchange) for a row by number.
+pub(crate) fn interleaved(
+    comm: &mut Comm,
+    flags: &Flags,
+    time: Duration,
+    rows: &mut [Row],
+    mut one: impl FnMut(&mut Comm, &mut Raw<'_>, usize) -> (f64, Option<f64>),
+) {
+    let raw = &mut Raw::new(flags, comm.rank());
+    let mut rounds = Rounds::new(time);
+    while rounds.next(comm) {
+        for (number, row) in rows.iter_mut().enumerate() {
+            comm.barrier();
+            raw.exchanged(50);
+            let before = raw.exchanged(EXCHANGES);
+            let (ours, base) = one(comm, raw, number);
+            row.keep(before, raw.exchanged(EXCHANGES), ours, base);
+        }
     }
 }
 

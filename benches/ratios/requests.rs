@@ -1,7 +1,7 @@
 //! Calls that are started, tagged and owned messages, and windows: each beside the call that waits,
 //! on the same data, in interleaved batches.
 
-use crate::raw::{Flags, Raw, Rounds, Row, batch};
+use crate::raw::{EXCHANGES, Flags, Row, batch, interleaved};
 use phalanx::{Comm, Source, call, op};
 use std::hint::black_box;
 use std::sync::atomic::Ordering::Relaxed;
@@ -176,21 +176,12 @@ fn two_barriers(comm: &mut Comm, _: &mut [f64], calls: u64) -> f64 {
 
 /// One rank's part: rounds of interleaved batches until the time is over.
 pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<Row> {
-    const CALLS: u64 = 400;
     let mut rows: Vec<Row> = CASES.iter().map(|case| Row::new(case.0)).collect();
-    let raw = &mut Raw::new(flags, comm.rank());
     let mut x = vec![1.0; 131_072];
-    let mut rounds = Rounds::new(time);
-    while rounds.next(comm) {
-        for (row, (_, ours, beside)) in rows.iter_mut().zip(CASES) {
-            comm.barrier();
-            raw.exchanged(50);
-            let before = raw.exchanged(CALLS);
-            let base = beside.map(|form| form(comm, &mut x, CALLS));
-            let ours = ours(comm, &mut x, CALLS);
-            let after = raw.exchanged(CALLS);
-            row.keep(before, after, ours, base);
-        }
-    }
+    interleaved(comm, flags, time, &mut rows, |comm, _, number| {
+        let (_, ours, beside) = CASES[number];
+        let base = beside.map(|form| form(comm, &mut x, EXCHANGES));
+        (ours(comm, &mut x, EXCHANGES), base)
+    });
     rows
 }

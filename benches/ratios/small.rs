@@ -1,12 +1,11 @@
 //! Small messages: two ranks beside two flags.
 
-use crate::raw::{Flags, Raw, Rounds, Row, batch};
+use crate::raw::{EXCHANGES, Flags, Row, batch, interleaved};
 use phalanx::{Comm, op};
 use phalanx_model::median;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-const CALLS: u64 = 400;
 /// Calls that are timed one by one.
 const ALONE: usize = 60;
 
@@ -90,42 +89,31 @@ const CASES: &[Case] = &[
 
 /// One rank's part: rounds of interleaved batches until the time is over.
 pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<Row> {
-    let mut rows: Vec<Row> = CASES.iter().map(|case| Row::new(case.0)).collect();
-    let mut pings = Row::new("raw ping-pong / exchange");
-    let mut alone = Row::new("barrier, alone / exchange, alone");
-    let raw = &mut Raw::new(flags, comm.rank());
+    let names = CASES.iter().map(|case| case.0);
+    let more = ["raw ping-pong / exchange", "barrier, alone / exchange, alone"];
+    let mut rows: Vec<Row> = names.chain(more).map(Row::new).collect();
     let x = &mut [0.0; 512][..];
-    let mut rounds = Rounds::new(time);
-    while rounds.next(comm) {
-        for (row, &(_, base, call)) in rows.iter_mut().zip(CASES) {
-            comm.barrier();
-            raw.exchanged(50);
-            let before = raw.exchanged(CALLS);
-            let base = (base == Base::PingPong).then(|| raw.pinged(CALLS));
-            let ours = batch(CALLS, || call(comm, x));
-            let after = raw.exchanged(CALLS);
-            row.keep(before, after, ours, base);
-            if let Some(base) = base {
-                pings.keep(before, after, base, None);
-            }
+    interleaved(comm, flags, time, &mut rows, |comm, raw, number| match CASES.get(number) {
+        Some((_, base, call)) => {
+            let base = (*base == Base::PingPong).then(|| raw.pinged(EXCHANGES));
+            (batch(EXCHANGES, || call(comm, x)), base)
         }
-        let before = raw.exchanged(CALLS);
-        let one = |call: &mut dyn FnMut()| {
-            let times = (0..ALONE).map(|_| {
-                call();
-                let start = Instant::now();
-                while start.elapsed() < Duration::from_nanos(500) {}
-                let start = Instant::now();
-                call();
-                start.elapsed().as_nanos() as f64
-            });
-            median(&times.collect::<Vec<_>>())
-        };
-        let theirs = one(&mut || raw.exchange());
-        let ours = one(&mut || comm.barrier());
-        let after = raw.exchanged(CALLS);
-        alone.keep(before, after, ours, Some(theirs));
-    }
-    rows.extend([pings, alone]);
+        None if number == CASES.len() => (raw.pinged(EXCHANGES), None),
+        None => {
+            let theirs = alone(|| raw.exchange());
+            (alone(|| comm.barrier()), Some(theirs))
+        }
+    });
     rows
+}
+
+/// Nanoseconds of a call that comes half a microsecond after another.
+fn alone(mut call: impl FnMut()) -> f64 {
+    let times = (0..ALONE).map(|_| {
+        call();
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_nanos(500) {}
+        batch(1, &mut call)
+    });
+    median(&times.collect::<Vec<_>>())
 }

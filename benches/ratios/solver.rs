@@ -1,7 +1,7 @@
 //! A solver's calls beside their replacements: exchange of halos and ghosts, batched sums, fixed
 //! sums, work between calls.
 
-use crate::raw::{Flags, Raw, Rounds, Row, batch};
+use crate::raw::{Flags, Row, batch, interleaved};
 use phalanx::dist::{Block, Halo};
 use phalanx::{Comm, Neighborhood, Order, Team, call, op};
 use phalanx_model::median;
@@ -306,84 +306,62 @@ pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<R
     let wanted: Vec<usize> = (other..other + GHOSTS).collect();
     let plan = comm.ghosts(&Block::new(2 * GHOSTS, 2), &wanted);
     let mut data = Data { x: vec![0.5; 1 << 17], fields, plan, ghosts: vec![0.0; GHOSTS] };
-    let raw = &mut Raw::new(flags, comm.rank());
-    let mut rounds = Rounds::new(time);
-    while rounds.next(comm) {
-        for (row, (_, ours, beside)) in rows.iter_mut().zip(&pairs) {
-            comm.barrier();
-            raw.exchanged(50);
-            let before = raw.exchanged(CALLS);
-            let first = ours(comm, &mut data);
-            let base = beside.map(|beside| beside(comm, &mut data));
-            let second = ours(comm, &mut data);
-            let after = raw.exchanged(CALLS);
-            row.keep(before, after, (first + second) / 2.0, base);
-        }
-    }
+    interleaved(comm, flags, time, &mut rows, |comm, _, number| {
+        let (_, ours, beside) = pairs[number];
+        let first = ours(comm, &mut data);
+        let base = beside.map(|beside| beside(comm, &mut data));
+        ((first + ours(comm, &mut data)) / 2.0, base)
+    });
     rows
 }
 
 /// Of eight ranks on the cores that there are: what is measured, and what it is beside.
 pub(crate) fn crowded(rounds: usize) -> Result<[String; 2], phalanx::Error> {
-    let line = |what: &str, (ours, beside): (f64, f64)| {
-        format!("8 ranks: {what}: {:.2} ({ours:.0} / {beside:.0} ns)", ours / beside)
+    let line = |what: &str, times: fn(&mut Comm) -> (f64, f64)| {
+        let team = Team::builder().ranks(8).pin_caller(true).build()?;
+        let times = (0..rounds).map(|_| Ok::<_, phalanx::Error>(team.run(times)?[0]));
+        let (ours, beside): (Vec<f64>, Vec<f64>) = times.collect::<Result<_, _>>()?;
+        let (ours, beside) = (median(&ours), median(&beside));
+        Ok(format!("8 ranks: {what}: {:.2} ({ours:.0} / {beside:.0} ns)", ours / beside))
     };
     Ok([
-        line("halo / through all boards", crowded_halo(rounds)?),
-        line("20 ghosts / barrier", crowded_ghosts(rounds)?),
+        line("halo / through all boards", crowded_halo)?,
+        line("20 ghosts / barrier", crowded_ghosts)?,
     ])
 }
 
-/// Eight ranks on the cores that there are: each copies its two neighbours'
-/// faces, once by telling only them, once through the boards of all.
-fn crowded_halo(rounds: usize) -> Result<(f64, f64), phalanx::Error> {
-    let (mut ours, mut boards) = (Vec::new(), Vec::new());
-    let team = Team::builder().ranks(8).pin_caller(true).build()?;
-    for _ in 0..rounds {
-        let times = team.run(|comm| {
-            let halo = Halo::new(&[1000], 10);
-            let mut field = vec![1.0; halo.len()];
-            let (rank, p) = (comm.rank(), comm.size());
-            let a = {
-                let mut cart = comm.cart(&[0], &[true]);
-                cart.barrier();
-                batch(20, || cart.exchange_halo(&mut field, &halo))
-            };
-            comm.barrier();
-            let mut own = field.clone();
-            let b = batch(20, || {
-                let own = &mut own;
-                comm.with_peers(&field, |all| {
-                    own[..10].copy_from_slice(&all[(rank + p - 1) % p][1000..1010]);
-                    own[1010..].copy_from_slice(&all[(rank + 1) % p][10..20]);
-                });
-            });
-            (a, b)
-        })?;
-        ours.push(times[0].0);
-        boards.push(times[0].1);
-    }
-    Ok((median(&ours), median(&boards)))
+/// Each rank copies its two neighbours' faces, once by telling only them, once through the boards
+/// of all.
+fn crowded_halo(comm: &mut Comm) -> (f64, f64) {
+    let halo = Halo::new(&[1000], 10);
+    let mut field = vec![1.0; halo.len()];
+    let (rank, p) = (comm.rank(), comm.size());
+    let a = {
+        let mut cart = comm.cart(&[0], &[true]);
+        cart.barrier();
+        batch(20, || cart.exchange_halo(&mut field, &halo))
+    };
+    comm.barrier();
+    let mut own = field.clone();
+    let b = batch(20, || {
+        let own = &mut own;
+        comm.with_peers(&field, |all| {
+            own[..10].copy_from_slice(&all[(rank + p - 1) % p][1000..1010]);
+            own[1010..].copy_from_slice(&all[(rank + 1) % p][10..20]);
+        });
+    });
+    (a, b)
 }
 
-/// Eight ranks on the cores that there are: 5 ghosts from each of 4 neighbours, and a barrier.
-fn crowded_ghosts(rounds: usize) -> Result<(f64, f64), phalanx::Error> {
-    let (mut ours, mut barriers) = (Vec::new(), Vec::new());
-    let team = Team::builder().ranks(8).pin_caller(true).build()?;
-    for _ in 0..rounds {
-        let times = team.run(|comm| {
-            let (rank, n) = (comm.rank(), 100);
-            let sources = [1, 7, 2, 6].map(|d| (rank + d) % 8 * n);
-            let wanted: Vec<usize> = sources.into_iter().flat_map(|at| at..at + 5).collect();
-            let plan = comm.ghosts(&Block::new(8 * n, 8), &wanted);
-            let (own, mut ghosts) = (vec![1.0; n], vec![0.0; wanted.len()]);
-            comm.barrier();
-            let a = batch(20, || plan.gather(comm, &own, black_box(&mut ghosts)));
-            comm.barrier();
-            (a, batch(20, || comm.barrier()))
-        })?;
-        ours.push(times[0].0);
-        barriers.push(times[0].1);
-    }
-    Ok((median(&ours), median(&barriers)))
+/// 5 ghosts from each of 4 neighbours, and a barrier.
+fn crowded_ghosts(comm: &mut Comm) -> (f64, f64) {
+    let (rank, n) = (comm.rank(), 100);
+    let sources = [1, 7, 2, 6].map(|d| (rank + d) % 8 * n);
+    let wanted: Vec<usize> = sources.into_iter().flat_map(|at| at..at + 5).collect();
+    let plan = comm.ghosts(&Block::new(8 * n, 8), &wanted);
+    let (own, mut ghosts) = (vec![1.0; n], vec![0.0; wanted.len()]);
+    comm.barrier();
+    let a = batch(20, || plan.gather(comm, &own, black_box(&mut ghosts)));
+    comm.barrier();
+    (a, batch(20, || comm.barrier()))
 }

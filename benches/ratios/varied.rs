@@ -1,7 +1,7 @@
 //! Blocks of different lengths: each `_varied` call as a multiple of the even one on the same data,
 //! in interleaved batches.
 
-use crate::raw::{Flags, Raw, Rounds, Row, batch};
+use crate::raw::{Flags, Row, batch, interleaved};
 use phalanx::{Comm, op};
 use std::hint::black_box;
 use std::time::Duration;
@@ -48,37 +48,31 @@ fn even_exchange(comm: &mut Comm, _: &mut [f64], all: &mut [f64], _: &[usize]) {
 
 /// One rank's part: rounds of interleaved batches until the time is over.
 pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<Row> {
-    let cases = || CASES.iter().flat_map(|case| LENGTHS.map(|n| (case, n)));
-    let mut rows: Vec<Row> = cases()
-        .map(|((name, ..), n)| Row::new(format!("{name} of {} B: varied / even", 8 * n)))
-        .collect();
-    let raw = &mut Raw::new(flags, comm.rank());
+    let cases = CASES.iter().flat_map(|case| LENGTHS.map(|n| (case, n)));
+    let cases: Vec<_> = cases.collect();
+    let name = |((name, ..), n): &(&(&str, _, _), usize)| format!("{name} of {} B", 8 * n);
+    let mut rows: Vec<Row> =
+        cases.iter().map(|case| Row::new(name(case) + ": varied / even")).collect();
     let most = LENGTHS[LENGTHS.len() - 1];
     let (mut one, mut all) = (vec![1.0; most], vec![1.0; 4 * most]);
-    let mut rounds = Rounds::new(time);
-    while rounds.next(comm) {
-        for (row, ((name, even, varied), n)) in rows.iter_mut().zip(cases()) {
-            // An exchange has two buffers in `all`, of a block for each rank.
-            let blocks = if *name == "all-to-all" { 2 } else { 1 };
-            let counts = black_box([n * blocks; 2]);
-            let (one, all) = (&mut one[..n], &mut all[..2 * n * blocks]);
-            let calls = (1 << 18) / (n as u64 + 700);
-            let mut timed = |form: Form| {
-                // Long blocks are timed once or twice: both forms find them in the caches.
+    interleaved(comm, flags, time, &mut rows, |comm, _, number| {
+        let (&(name, even, varied), n) = cases[number];
+        // An exchange has two buffers in `all`, of a block for each rank.
+        let blocks = if name == "all-to-all" { 2 } else { 1 };
+        let counts = black_box([n * blocks; 2]);
+        let (one, all) = (&mut one[..n], &mut all[..2 * n * blocks]);
+        let calls = (1 << 18) / (n as u64 + 700);
+        let mut timed = |form: Form| {
+            // Long blocks are timed once or twice: both forms find them in the caches.
+            form(comm, one, all, &counts);
+            comm.barrier();
+            batch(calls, || {
                 form(comm, one, all, &counts);
-                comm.barrier();
-                batch(calls, || {
-                    form(comm, one, all, &counts);
-                    black_box(&mut *all);
-                })
-            };
-            raw.exchanged(50);
-            let before = raw.exchanged(400);
-            let base = timed(*even);
-            let ours = timed(*varied);
-            let after = raw.exchanged(400);
-            row.keep(before, after, ours, Some(base));
-        }
-    }
+                black_box(&mut *all);
+            })
+        };
+        let base = timed(even);
+        (timed(varied), Some(base))
+    });
     rows
 }
