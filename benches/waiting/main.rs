@@ -112,12 +112,17 @@ fn ours(ranks: usize, time: Duration, call: Call) -> f64 {
     found.map_or(f64::NAN, |found| found[0])
 }
 
-/// Processor time of this process so far.
-fn burnt() -> Duration {
+/// The time of a clock so far.
+fn clock(id: libc::clockid_t) -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes to `time`.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    unsafe { libc::clock_gettime(id, &raw mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Processor time of this process so far.
+fn burnt() -> Duration {
+    clock(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
 /// Per cent of a core that each of `ranks - 1` ranks burns in a barrier for which one is `late`.

@@ -1,8 +1,8 @@
 //! Two ranks with work between the waits: even, 1 : 10, or of one rank alone.
 
-use crate::burnt;
 use crate::busy::Busy;
 use crate::futex::Futex;
+use crate::{burnt, clock};
 use phalanx::{Comm, Team, Wait};
 use phalanx_model::{Joules, median};
 use std::sync::Barrier;
@@ -27,10 +27,7 @@ const WORK: [Work; 11] = [
 
 /// The calling thread's processor time.
 fn used() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes to `time`.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// Works as rank `rank` does, in its own time: to be kept from the core is no work.
