@@ -83,7 +83,7 @@
 //! [`FoldKernel`].
 //!
 //! # For tests and measurements
-//! [`TestSettings`], [`own_memory`]; [`is_beside_load`].
+//! [`TestSettings`], [`own_memory`]; [`is_beside_load`]; [`parse_list`], [`format_list`].
 
 // In the order of the page.
 mod across;
@@ -129,6 +129,7 @@ pub use crate::comm::{JoinsParts, fixed_dots, fixed_reduce, fixed_sum};
 pub use crate::dist::partial::Partial;
 pub use crate::error::ForeignCall;
 pub use crate::exec::Partition;
+pub use crate::machine::mask::{format_list, parse_list};
 pub use crate::mailbox::{CardRow, CardTable, FoundCard, Tray};
 pub use crate::op::accumulation::{Accumulating, Accumulation};
 pub use crate::op::float_control::FloatControl;

@@ -12,7 +12,7 @@ pub(crate) const MAX_PU: usize = 1 << 16;
 
 /// A text that is neither a list nor a mask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MaskError {
+pub struct MaskError {
     /// Byte offset of the offending part.
     pub(crate) position: usize,
     pub(crate) reason: String,
@@ -24,7 +24,7 @@ pub(crate) fn clean(text: &str) -> &str {
 }
 
 /// Reads `0-3,8,10-11` into a sorted list without duplicates.
-pub(crate) fn parse_list(text: &str) -> Result<Vec<usize>, MaskError> {
+pub fn parse_list(text: &str) -> Result<Vec<usize>, MaskError> {
     let mut ids = Vec::new();
     let mut position = 0;
     for part in text.split(',') {
@@ -88,7 +88,7 @@ pub(crate) fn parse_mask(text: &str) -> Result<Vec<usize>, MaskError> {
 }
 
 /// Writes a sorted list as `0-3,8`.
-pub(crate) fn format_list(ids: &[usize]) -> String {
+pub fn format_list(ids: &[usize]) -> String {
     let mut text = String::new();
     let mut rest = ids;
     while let Some(&first) = rest.first() {
@@ -115,7 +115,8 @@ mod tests {
         assert_eq!(parse_list("5,1-2, 2\0\0"), Ok(vec![1, 2, 5]));
         assert_eq!(parse_list(""), Ok(vec![]));
         assert_eq!(format_list(&[0, 1, 2, 3, 8]), "0-3,8");
-        assert_eq!(format_list(&[]), "");
+        assert_eq!(format_list(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
+        assert_eq!((format_list(&[]), format_list(&[3])), (String::new(), "3".into()));
     }
 
     #[test]

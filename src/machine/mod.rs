@@ -27,7 +27,7 @@ mod hwloc;
 mod level;
 pub(crate) mod limits;
 mod live;
-mod mask;
+pub(crate) mod mask;
 mod quota;
 mod source;
 mod synthetic;

@@ -1,6 +1,7 @@
 //! The machine that a command describes: this one, or one from a file or a text.
 
 use crate::failure::{Failure, one_line};
+pub use phalanx::engine::format_list as list;
 use phalanx::machine::{Machine, MachineError};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -75,32 +76,4 @@ pub(crate) fn source(machine: &Machine) -> Value {
 /// "1 core", "2 cores".
 pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
-/// Ascending numbers as the system writes them: "0-3,8".
-pub fn list(numbers: &[usize]) -> String {
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    for &number in numbers {
-        match runs.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
-            _ => runs.push((number, number)),
-        }
-    }
-    let run = |&(first, last): &(usize, usize)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
-    runs.iter().map(run).collect::<Vec<_>>().join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_are_short() {
-        assert_eq!(list(&[]), "");
-        assert_eq!(list(&[3]), "3");
-        assert_eq!(list(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
-    }
 }

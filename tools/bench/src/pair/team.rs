@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::source::list;
+use phalanx::engine::parse_list;
 use phalanx::machine::Machine;
 use phalanx::placement::Placement;
 use phalanx::tuning::Profile;
@@ -63,21 +64,9 @@ fn bound(bindings: &[Binding]) -> Result<(), Failure> {
 /// Reads "0-3,8".
 pub(crate) fn parse_pus(text: &str) -> Result<Vec<usize>, String> {
     let wrong = || format!("'{text}' is no list of processing units; accepted is such as 0-3,8");
-    let mut pus = Vec::new();
-    for part in text.split(',') {
-        let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong());
-        let (first, last) = match part.split_once('-') {
-            Some((first, last)) => (number(first)?, number(last)?),
-            None => (number(part)?, number(part)?),
-        };
-        if first > last || last >= 1 << 16 {
-            return Err(wrong());
-        }
-        pus.extend(first..=last);
-    }
-    pus.sort_unstable();
-    pus.dedup();
-    Ok(pus)
+    // The system's own may be empty, or have empty parts.
+    let is_whole = text.split(',').all(|part| !part.trim().is_empty());
+    parse_list(text).ok().filter(|_| is_whole).ok_or_else(wrong)
 }
 
 #[cfg(test)]
