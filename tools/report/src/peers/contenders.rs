@@ -23,6 +23,8 @@ pub(crate) struct Contender {
     setting: PeerSetting,
 }
 
+type Environment = &'static [(&'static str, &'static str)];
+
 /// How an MPI is told to work.
 #[derive(Clone, Copy, Debug)]
 struct PeerSetting {
@@ -30,8 +32,8 @@ struct PeerSetting {
     suffix: &'static str,
     /// Whether it takes part in a quick run.
     quick: bool,
-    /// Environment, and arguments of the launcher.
-    env: &'static [(&'static str, &'static str)],
+    /// Parts of the environment, and of the launcher's arguments (between spaces).
+    env: &'static [Environment],
     args: &'static [&'static str],
     /// Operations, if only some.
     ops: &'static str,
@@ -53,45 +55,15 @@ const KEEP: [(&str, &str); 3] = [
     ("MALLOC_TRIM_THRESHOLD_", "17179869184"),
     ("MALLOC_TOP_PAD_", "268435456"),
 ];
-const NO_CMA: [&str; 6] =
-    ["--mca", "btl", "self,vader", "--mca", "btl_vader_single_copy_mechanism", "none"];
-const SM: [&str; 9] = [
-    "--mca",
-    "btl",
-    "self,vader",
-    "--mca",
-    "btl_vader_single_copy_mechanism",
-    "none",
-    "--mca",
-    "coll_sm_priority",
-    "100",
-];
-const RABENSEIFNER: [&str; 12] = [
-    "--mca",
-    "btl",
-    "self,vader",
-    "--mca",
-    "btl_vader_single_copy_mechanism",
-    "none",
-    "--mca",
-    "coll_tuned_use_dynamic_rules",
-    "1",
-    "--mca",
-    "coll_tuned_allreduce_algorithm",
-    "6",
-];
-const POSIX: [(&str, &str); 4] = [("UCX_TLS", "posix,self"), KEEP[0], KEEP[1], KEEP[2]];
+/// The ways of UCX in shared memory.
+const POSIX: [(&str, &str); 1] = [("UCX_TLS", "posix,self")];
 /// Collectives in shared memory, where MPICH was built with them (Debian's was
 /// not, and ignores the names).
-const RELEASE_GATHER: [(&str, &str); 8] = [
+const RELEASE_GATHER: [(&str, &str); 4] = [
     ("MPIR_CVAR_BARRIER_POSIX_INTRA_ALGORITHM", "release_gather"),
     ("MPIR_CVAR_BCAST_POSIX_INTRA_ALGORITHM", "release_gather"),
     ("MPIR_CVAR_REDUCE_POSIX_INTRA_ALGORITHM", "release_gather"),
     ("MPIR_CVAR_ALLREDUCE_POSIX_INTRA_ALGORITHM", "release_gather"),
-    ("UCX_TLS", "posix,self"),
-    KEEP[0],
-    KEEP[1],
-    KEEP[2],
 ];
 const ACTIVE: [(&str, &str); 6] = [
     ("OMP_WAIT_POLICY", "active"),
@@ -105,48 +77,36 @@ const ACTIVE: [(&str, &str); 6] = [
 const PASSIVE: [(&str, &str); 3] =
     [("OMP_WAIT_POLICY", "passive"), ("KMP_BLOCKTIME", "0"), ("KMP_LIBRARY", "throughput")];
 
+const NO_CMA: &str = "--mca btl self,vader --mca btl_vader_single_copy_mechanism none";
 /// The same of Open MPI 5: its parts have other names.
-const NO_CMA_5: [&str; 6] = ["--mca", "btl", "self,sm", "--mca", "smsc", "^cma"];
-const SM_5: [&str; 9] =
-    ["--mca", "btl", "self,sm", "--mca", "smsc", "^cma", "--mca", "coll_sm_priority", "100"];
-const RABENSEIFNER_5: [&str; 12] = [
-    "--mca",
-    "btl",
-    "self,sm",
-    "--mca",
-    "smsc",
-    "^cma",
-    "--mca",
-    "coll_tuned_use_dynamic_rules",
-    "1",
-    "--mca",
-    "coll_tuned_allreduce_algorithm",
-    "6",
-];
+const NO_CMA_5: &str = "--mca btl self,sm --mca smsc ^cma";
+const SM: &str = "--mca coll_sm_priority 100";
+const RABENSEIFNER: &str =
+    "--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 6";
 
 const OPEN_MPI_4: [PeerSetting; 4] = [
-    setting("-nocma", true, &KEEP, &NO_CMA, ""),
-    setting("-sm", true, &KEEP, &SM, ""),
-    setting("", false, &[], &["--mca", "btl", "self,vader"], ""),
-    setting("-rab", false, &KEEP, &RABENSEIFNER, "allreduce"),
+    setting("-nocma", true, &[&KEEP], &[NO_CMA], ""),
+    setting("-sm", true, &[&KEEP], &[NO_CMA, SM], ""),
+    setting("", false, &[], &["--mca btl self,vader"], ""),
+    setting("-rab", false, &[&KEEP], &[NO_CMA, RABENSEIFNER], "allreduce"),
 ];
 const OPEN_MPI_5: [PeerSetting; 4] = [
-    setting("-nocma", true, &KEEP, &NO_CMA_5, ""),
-    setting("-sm", true, &KEEP, &SM_5, ""),
-    setting("", false, &[], &["--mca", "btl", "self,sm"], ""),
-    setting("-rab", false, &KEEP, &RABENSEIFNER_5, "allreduce"),
+    setting("-nocma", true, &[&KEEP], &[NO_CMA_5], ""),
+    setting("-sm", true, &[&KEEP], &[NO_CMA_5, SM], ""),
+    setting("", false, &[], &["--mca btl self,sm"], ""),
+    setting("-rab", false, &[&KEEP], &[NO_CMA_5, RABENSEIFNER], "allreduce"),
 ];
 const MPICH: [PeerSetting; 3] = [
-    setting("-nocma", true, &POSIX, &[], ""),
+    setting("-nocma", true, &[&POSIX, &KEEP], &[], ""),
     setting("", false, &[], &[], ""),
-    setting("-rg", false, &RELEASE_GATHER, &[], "barrier,bcast,reduce,allreduce"),
+    setting("-rg", false, &[&RELEASE_GATHER, &POSIX, &KEEP], &[], "barrier,bcast,reduce,allreduce"),
 ];
 const PLAIN: PeerSetting = setting("", true, &[], &[], "");
 
 const fn setting(
     suffix: &'static str,
     quick: bool,
-    env: &'static [(&'static str, &'static str)],
+    env: &'static [Environment],
     args: &'static [&'static str],
     ops: &'static str,
 ) -> PeerSetting {
@@ -300,11 +260,12 @@ impl Contender {
                     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
                     command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
                 }
-                command.args(self.setting.args).arg(program);
+                let args = self.setting.args.iter().flat_map(|args| args.split(' '));
+                command.args(args).arg(program);
                 command
             }
         };
-        command.envs(self.setting.env.iter().copied());
+        command.envs(self.setting.env.iter().copied().flatten().copied());
         self.ask(&mut command, ask)?;
         Some(command)
     }
