@@ -30,6 +30,23 @@ impl Table<'_> {
     }
 }
 
+/// Each once, ascending.
+pub fn distinct<T: Ord>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut all: Vec<T> = all.into_iter().collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The value of a key of a list; a key that is new joins at the end, with the default.
+pub fn of_key<K: PartialEq, V: Default>(all: &mut Vec<(K, V)>, key: K) -> &mut V {
+    let at = all.iter().position(|(own, _)| *own == key).unwrap_or_else(|| {
+        all.push((key, V::default()));
+        all.len() - 1
+    });
+    &mut all[at].1
+}
+
 /// A cell as tsv and text show it; an unknown one is empty.
 pub fn cell(value: &Value) -> String {
     match value {

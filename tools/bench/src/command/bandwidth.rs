@@ -17,7 +17,7 @@ use crate::pair::probe_rounds::Effort;
 use crate::pair::team::{parse_pus, team, units};
 use crate::progress::Progress;
 use crate::prose;
-use crate::table::table;
+use crate::table::{distinct, of_key, table};
 use crate::{byte_size, interrupt};
 use phalanx::Team;
 use phalanx::machine::{Level, Machine};
@@ -235,14 +235,13 @@ impl Bandwidth {
         header.extend(names.iter().map(String::as_str));
         header.push("places");
         // The rows of a pairing and a work stand together, one for each size.
-        let mut lines: Vec<(Vec<&str>, Vec<String>, Vec<&str>)> = Vec::new();
+        type Cells<'a> = (Vec<String>, Vec<&'a str>);
+        let mut lines: Vec<(Vec<&str>, Cells<'_>)> = Vec::new();
         for work in self.works() {
             for row in run.rows.iter().filter(|row| run.label(row, "op") == work.name()) {
                 let key = vec![&*row.src, &*row.dst, run.label(row, "level"), work.name()];
-                let at = lines.iter().position(|(k, ..)| *k == key).unwrap_or_else(|| {
-                    lines.push((key, vec![String::new(); sizes.len()], Vec::new()));
-                    lines.len() - 1
-                });
+                let (rates, places) = of_key(&mut lines, key);
+                rates.resize(sizes.len(), String::new());
                 // Of all readers together: as many times the size.
                 let first = run
                     .rows
@@ -251,16 +250,16 @@ impl Bandwidth {
                 let readers = first.and_then(|f| f.bytes).map_or(1, |b| (b / sizes[0]).max(1));
                 let column = row.bytes.and_then(|b| sizes.iter().position(|s| s * readers == b));
                 if let (Some(column), Some(rate)) = (column, row.gb_s()) {
-                    lines[at].1[column] = format!("{rate:.1}");
+                    rates[column] = format!("{rate:.1}");
                 }
-                if !lines[at].2.contains(&row.place.as_str()) {
-                    lines[at].2.push(&row.place);
+                if !places.contains(&row.place.as_str()) {
+                    places.push(&row.place);
                 }
             }
         }
         let rows: Vec<Vec<String>> = lines
             .into_iter()
-            .map(|(key, rates, places)| {
+            .map(|(key, (rates, places))| {
                 let key = key.into_iter().map(str::to_string);
                 key.chain(rates).chain([places.join(", ")]).collect()
             })
@@ -302,9 +301,7 @@ fn pairings(machine: &Machine, pus: &[usize]) -> Vec<Pairing> {
     let all = |level, reads| Pairing::new(["all"; 2], level, pus.to_vec(), reads);
     pairings.push(all("local", (0..n).map(Some).collect()));
     pairings.push(all("ring", (0..n).map(|rank| Some((rank + 1) % n)).collect()));
-    let mut nodes: Vec<usize> = pus.iter().filter_map(|&pu| node(pu)).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
+    let nodes = distinct(pus.iter().filter_map(|&pu| node(pu)));
     if nodes.len() < 2 {
         return pairings;
     }

@@ -7,7 +7,7 @@ use crate::paper::{call, ids};
 use crate::programs;
 use crate::progress::Progress;
 use crate::prose;
-use crate::table::Table;
+use crate::table::{Table, distinct};
 use phalanx::check_hazards;
 use phalanx::schedule::{Algorithm, Operation, Request, Schedule, cases, check, trace};
 use phalanx_model::{Cost, closed_form};
@@ -275,10 +275,7 @@ fn looked_at(request: &Request) -> Vec<usize> {
     if p <= 8 {
         return (0..p).collect();
     }
-    let mut ranks = vec![0, 1, p / 2, p - 1, root, (root + 1) % p, (root + p - 1) % p];
-    ranks.sort_unstable();
-    ranks.dedup();
-    ranks
+    distinct([0, 1, p / 2, p - 1, root, (root + 1) % p, (root + p - 1) % p])
 }
 
 /// The algorithm of which this one is the dual: with messages and steps turned

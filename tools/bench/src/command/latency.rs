@@ -21,7 +21,7 @@ use crate::pair::team::{parse_pus, team, units};
 use crate::progress::Progress;
 use crate::prose;
 use crate::source::summary;
-use crate::table::table;
+use crate::table::{distinct, table};
 use phalanx::machine::Machine;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -380,9 +380,7 @@ fn draw(file: &Path, grid: &Grid, run: &MatrixRun) -> Result<(), Failure> {
         run.machine["cpu"].as_str().unwrap_or(""),
         run.machine["topology"].as_str().unwrap_or("")
     )];
-    let mut places: Vec<&str> = run.rows.iter().map(|row| row.place.as_str()).collect();
-    places.sort_unstable();
-    places.dedup();
+    let places = distinct(run.rows.iter().map(|row| row.place.as_str()));
     if !places.is_empty() {
         below.push(format!("seen at: {}", places.join(", ")));
     }

@@ -1,6 +1,7 @@
 //! A summary of the rows by the level that the two units share.
 
-use super::saved_run::{MatrixRun, Spread};
+use super::saved_run::{MatrixRow, MatrixRun, Spread};
+use crate::table::of_key;
 
 /// All rows with equal labels (the level is one of them).
 #[derive(Clone, Debug, PartialEq)]
@@ -17,29 +18,22 @@ pub(crate) struct Class {
 
 /// The classes of a run, in the order in which they first appear.
 pub(crate) fn classes(run: &MatrixRun) -> Vec<Class> {
-    let mut keys: Vec<(&[String], Option<usize>)> = Vec::new();
+    type Key<'a> = (&'a [String], Option<usize>);
+    let mut classes: Vec<(Key<'_>, Vec<&MatrixRow>)> = Vec::new();
     for row in &run.rows {
-        let key = (row.labels.as_slice(), row.bytes);
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
+        of_key(&mut classes, (&row.labels[..], row.bytes)).push(row);
     }
-    let class = |(labels, bytes): (&[String], Option<usize>)| {
-        let own: Vec<_> =
-            run.rows.iter().filter(|r| r.labels == labels && r.bytes == bytes).collect();
+    let class = |((labels, bytes), own): (Key<'_>, Vec<&MatrixRow>)| {
         let medians: Vec<f64> = own.iter().map(|r| r.ns.median).collect();
         let mut places: Vec<(String, usize)> = Vec::new();
         for row in &own {
-            match places.iter_mut().find(|(place, _)| *place == row.place) {
-                Some((_, count)) => *count += 1,
-                None => places.push((row.place.clone(), 1)),
-            }
+            *of_key(&mut places, row.place.clone()) += 1;
         }
         places.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
         let labels = labels.to_vec();
         Some(Class { labels, bytes, pairs: own.len(), medians: Spread::of(&medians)?, places })
     };
-    keys.into_iter().filter_map(class).collect()
+    classes.into_iter().filter_map(class).collect()
 }
 
 #[cfg(test)]

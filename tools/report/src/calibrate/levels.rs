@@ -14,6 +14,7 @@ use phalanx_bench::pair::message::measure;
 use phalanx_bench::pair::probe_rounds::Effort;
 use phalanx_bench::pair::team::team;
 use phalanx_bench::progress::Progress;
+use phalanx_bench::table::of_key;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -230,14 +231,7 @@ pub(crate) fn measure_levels(
             progress.step(&format!("messages of {bytes} bytes between PUs {a} and {b}"));
             for placed in measure(&team, bytes, &effort, limits, clock)? {
                 let key = (pair.level, placed.place);
-                let at = heap.iter().position(|(k, _)| *k == key).unwrap_or_else(|| {
-                    heap.push((key, Vec::new()));
-                    heap.len() - 1
-                });
-                match heap[at].1.iter_mut().find(|(own, _)| *own == bytes) {
-                    Some((_, samples)) => samples.extend(placed.samples),
-                    None => heap[at].1.push((bytes, placed.samples)),
-                }
+                of_key(of_key(&mut heap, key), bytes).extend(placed.samples);
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::merge::{Merged, MergedLine, TIE, Verdict};
 use phalanx_bench::byte_size;
 use phalanx_bench::measure::caches::CacheState;
-use phalanx_bench::table::Table;
+use phalanx_bench::table::{Table, distinct};
 use phalanx_model::median;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -147,9 +147,7 @@ fn caches(part: &[MergedLine]) -> String {
 /// own.
 fn matrix(part: &[MergedLine]) -> String {
     let column = |line: &MergedLine| (nominal(line.key.bytes), line.key.op.ends_with(B2B));
-    let mut columns: Vec<(usize, bool)> = part.iter().map(column).collect();
-    columns.sort_unstable();
-    columns.dedup();
+    let columns = distinct(part.iter().map(column));
     let mut out = "| ours/best peer |".to_string();
     for &(bytes, is_b2b) in &columns {
         write!(out, " {}{} |", byte_size::text(bytes), if is_b2b { " b2b" } else { "" })

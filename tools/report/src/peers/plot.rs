@@ -3,6 +3,7 @@
 use super::merge::{Merged, MergedLine};
 use phalanx_bench::measure::caches::CacheState;
 use phalanx_bench::measure::proximity::Proximity;
+use phalanx_bench::table::of_key;
 use plotters::prelude::*;
 
 const COLUMNS: usize = 3;
@@ -41,11 +42,7 @@ fn group_of(line: &MergedLine) -> Group {
 fn fullest(lines: &[MergedLine]) -> Option<Group> {
     let mut counts: Vec<(Group, usize)> = Vec::new();
     for line in lines.iter().filter(|line| line.ours.is_some() && line.key.bytes > 0) {
-        let key = group_of(line);
-        match counts.iter_mut().find(|count| count.0 == key) {
-            Some(count) => count.1 += 1,
-            None => counts.push((key, 1)),
-        }
+        *of_key(&mut counts, group_of(line)) += 1;
     }
     // Of several, the first.
     counts.into_iter().rev().max_by_key(|count| count.1).map(|count| count.0)

@@ -2,6 +2,7 @@
 
 use super::saved_report::SavedReport;
 use phalanx::schedule::Operation;
+use phalanx_bench::table::distinct;
 use serde_json::Value;
 
 /// The factor that the model may be off by before a sentence says so.
@@ -131,9 +132,7 @@ pub(crate) fn curves(run: &SavedReport) -> Vec<Curves> {
     let of = |op: Operation| {
         let rows: Vec<&CurveRow> = rows.iter().filter(|row| row.op == op.name()).collect();
         let place = most(&rows)?;
-        let mut names: Vec<&str> = rows.iter().map(|row| row.algorithm.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
+        let names = distinct(rows.iter().map(|row| row.algorithm.as_str()));
         let curve = |name: &str| {
             let own = || rows.iter().filter(|row| row.algorithm == name);
             let there = |here: bool| {
@@ -147,10 +146,8 @@ pub(crate) fn curves(run: &SavedReport) -> Vec<Curves> {
             MeasuredCurve { algorithm: name.to_string(), points, elsewhere, model }
         };
         let curves: Vec<MeasuredCurve> = names.into_iter().map(curve).collect();
-        let mut others: Vec<String> = rows.iter().map(|row| row.place.clone()).collect();
-        others.sort_unstable();
-        others.dedup();
-        others.retain(|other| other != place);
+        let others = rows.iter().map(|row| row.place.clone()).filter(|other| other != place);
+        let others = distinct(others);
         let best = |bytes| {
             let times = curves.iter().filter_map(|curve| MeasuredCurve::at(&curve.points, bytes));
             times.fold(f64::INFINITY, f64::min)
@@ -210,10 +207,7 @@ impl Curves {
     pub(crate) fn sizes(&self) -> Vec<u64> {
         let points =
             self.curves.iter().flat_map(|curve| curve.points.iter().chain(&curve.elsewhere));
-        let mut sizes: Vec<u64> = points.map(|point| point.0).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        sizes
+        distinct(points.map(|point| point.0))
     }
 
     /// The fastest from which size on, among the named algorithms (the one that the automatic

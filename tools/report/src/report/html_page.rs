@@ -10,6 +10,7 @@ use super::saved_report::{SavedReport, Section};
 use super::summary::summary;
 use super::traces::{ranks as drawn, traces};
 use phalanx_bench::source::count as counted;
+use phalanx_bench::table::of_key;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -194,10 +195,7 @@ fn troubles<'a>(sections: impl Iterator<Item = Section<'a>>) -> String {
     let mut reasons: Vec<(&str, Vec<Section<'_>>)> = Vec::new();
     for section in sections {
         let Some(why) = section.error else { continue };
-        match reasons.iter_mut().find(|(own, _)| *own == why) {
-            Some((_, all)) => all.push(section),
-            None => reasons.push((why, vec![section])),
-        }
+        of_key(&mut reasons, why).push(section);
     }
     let said = |(why, all): &(&str, Vec<Section<'_>>)| match all.as_slice() {
         [one] => trouble(one),

@@ -6,7 +6,7 @@ use super::html::{details, drawing, escape, table};
 use super::html_page::trouble;
 use super::saved_report::{SavedReport, Section};
 use phalanx_bench::matrix::heat::{colour, is_light, position};
-use phalanx_bench::table::cell;
+use phalanx_bench::table::{cell, distinct, of_key};
 use phalanx_model::median;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -70,7 +70,7 @@ const RATES: &str = "By the size of a core's buffer, both axes logarithmic. One 
     copies its own buffer or another core's; all cores at once each work on their own or on their \
     neighbour's, and the rate is of all together.";
 
-fn text<'a>(row: &'a Value, key: &str) -> &'a str {
+pub(crate) fn text<'a>(row: &'a Value, key: &str) -> &'a str {
     row[key].as_str().unwrap_or("")
 }
 
@@ -181,14 +181,9 @@ fn classes(rows: &[Value]) -> String {
     let key = |row: &Value| {
         ["level", "kind", "via", "home", "place"].map(|name| text(row, name).to_string())
     };
-    let mut keys: Vec<[String; 5]> = Vec::new();
-    for row in rows {
-        if !keys.contains(&key(row)) {
-            keys.push(key(row));
-        }
-    }
-    let line = |own: &[String; 5]| {
-        let alike: Vec<&Value> = rows.iter().filter(|row| key(row) == *own).collect();
+    let mut classes: Vec<([String; 5], Vec<&Value>)> = Vec::new();
+    rows.iter().for_each(|row| of_key(&mut classes, key(row)).push(row));
+    let line = |(own, alike): &([String; 5], Vec<&Value>)| {
         let middle = |name: &str| {
             let all: Vec<f64> = alike.iter().filter_map(|row| row[name].as_f64()).collect();
             if all.is_empty() { String::new() } else { time(median(&all)) }
@@ -213,7 +208,7 @@ fn classes(rows: &[Value]) -> String {
         "median",
         "90 % below",
     ];
-    let lines: Vec<Vec<String>> = keys.iter().map(line).collect();
+    let lines: Vec<Vec<String>> = classes.iter().map(line).collect();
     let words = "<p>Common: the innermost thing that the two cores share. Way: there and back, or \
         one way by the clocks of both. By: a flag, a cache line that one core writes and the other \
         waits for (the hardware's time), or a mailbox, the library's send and recv of 8 bytes. A \
@@ -315,20 +310,10 @@ pub(crate) fn rates_chart(run: &SavedReport) -> Value {
         else {
             continue;
         };
-        let name = name(row);
-        let at = curves.iter().position(|(own, _)| *own == name).unwrap_or_else(|| {
-            curves.push((name, Vec::new()));
-            curves.len() - 1
-        });
-        match curves[at].1.iter_mut().find(|(own, _)| *own == bytes) {
-            Some((_, rates)) => rates.push(rate),
-            None => curves[at].1.push((bytes, vec![rate])),
-        }
+        of_key(of_key(&mut curves, name(row)), bytes).push(rate);
     }
     curves.sort_by_key(|(name, _)| !name.starts_with("copy"));
-    let mut sizes: Vec<u64> = curves.iter().flat_map(|(_, points)| points).map(|p| p.0).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
+    let sizes = distinct(curves.iter().flat_map(|(_, points)| points).map(|p| p.0));
     let curves: Vec<Value> = curves
         .into_iter()
         .map(|(name, points)| {

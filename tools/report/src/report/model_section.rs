@@ -3,9 +3,10 @@
 use super::collectives::{figure, place_of};
 use super::curves::{Curves, FAR_OFF, size, time};
 use super::html::{details, escape, table};
-use super::matrices::shared;
+use super::matrices::{shared, text};
 use super::saved_report::SavedReport;
 use crate::calibrate::fit::{Fit, FitPoint};
+use phalanx_bench::table::distinct;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -123,9 +124,6 @@ fn fits(run: &SavedReport) -> String {
         let at = |i: usize| value[i].as_f64().unwrap_or(0.0) * unit;
         format!("{:.digits$} to {:.digits$}", at(0), at(1))
     };
-    let number = |value: &Value, unit: f64, digits: usize| {
-        value.as_f64().map_or(String::new(), |x| format!("{:.digits$}", x * unit))
-    };
     let rows: Vec<Vec<String>> = rates
         .iter()
         .map(|rate| {
@@ -135,8 +133,8 @@ fn fits(run: &SavedReport) -> String {
                 .copied()
                 .unwrap_or(&Value::Null);
             vec![
-                shared(rate["level"].as_str().unwrap_or("")),
-                rate["place"].as_str().unwrap_or("").to_string(),
+                shared(text(rate, "level")),
+                text(rate, "place").to_string(),
                 number(&rate["t_s_ns"], 1.0, 0),
                 pair(&rate["t_s_ci"], 1.0, 0),
                 number(&rate["t_w_ns_per_byte"], 1024.0, 1),
@@ -194,20 +192,18 @@ fn fits(run: &SavedReport) -> String {
     }
     let head = ["level and place", "size", "measured", "fitted", "residual"];
     let more = details("The residuals", &table("Messages beside the line", &head, 1, &residuals));
-    let places: Vec<String> = lines
-        .iter()
-        .filter_map(|line| line["place"].as_str())
-        .filter(|place| *place != "any")
-        .map(place_of)
-        .collect();
+    let places = lines.iter().filter_map(|line| line["place"].as_str());
+    let places = distinct(places.filter(|place| *place != "any").map(place_of));
     let mut note = "Messages from one core to another, and the line through them.".to_string();
     if !places.is_empty() {
-        let mut places = places;
-        places.sort_unstable();
-        places.dedup();
         let _ = write!(note, " Places: {}.", places.join("; "));
     }
     out + &figure("fit", "messages between two cores", &note, &more, " wide")
+}
+
+/// A number in this unit, if it is one.
+fn number(value: &Value, unit: f64, digits: usize) -> String {
+    value.as_f64().map_or(String::new(), |x| format!("{:.digits$}", x * unit))
 }
 
 /// The rates by the length of a message.
@@ -217,15 +213,12 @@ fn pieces(rates: &[&Value]) -> String {
         let row = |(i, piece): (usize, &Value)| {
             let from = piece["from_bytes"].as_u64().unwrap_or(0);
             let to = own.get(i + 1).and_then(|next| next["from_bytes"].as_u64());
-            let number = |key: &str, unit: f64, digits: usize| {
-                piece[key].as_f64().map_or(String::new(), |x| format!("{:.digits$}", x * unit))
-            };
             vec![
-                shared(rate["level"].as_str().unwrap_or("")),
-                rate["place"].as_str().unwrap_or("").to_string(),
+                shared(text(rate, "level")),
+                text(rate, "place").to_string(),
                 to.map_or(format!("from {from} B"), |to| format!("{from} to {} B", to - 1)),
-                number("t_s_ns", 1.0, 0),
-                number("t_w_ns_per_byte", 1024.0, 1),
+                number(&piece["t_s_ns"], 1.0, 0),
+                number(&piece["t_w_ns_per_byte"], 1024.0, 1),
             ]
         };
         own.iter().enumerate().map(row).collect::<Vec<_>>()
@@ -248,10 +241,10 @@ fn lines(run: &SavedReport) -> Vec<&Value> {
 
 /// "L3 cache, ccx"
 fn label(line: &Value) -> String {
-    let text = |key: &str| line[key].as_str().unwrap_or("").to_string();
-    match text("place").as_str() {
-        "any" => shared(&text("level")),
-        place => format!("{}, {place}", shared(&text("level"))),
+    let level = shared(text(line, "level"));
+    match text(line, "place") {
+        "any" => level,
+        place => format!("{level}, {place}"),
     }
 }
 
@@ -274,10 +267,8 @@ pub(crate) fn fit_chart(run: &SavedReport) -> Value {
             })
         })
         .collect();
-    let mut sizes: Vec<u64> =
-        lines.iter().flat_map(|line| points(line, "ns_median")).map(|point| point.0).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
+    let measured = lines.iter().flat_map(|line| points(line, "ns_median"));
+    let sizes = distinct(measured.map(|point| point.0));
     json!({
         "title": "messages between two cores",
         "x": "Size of the message",

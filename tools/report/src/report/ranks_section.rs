@@ -7,6 +7,7 @@ use super::html::{details, escape, table};
 use super::saved_report::SavedReport;
 use phalanx::schedule::Operation;
 use phalanx_bench::bench::call_buffers::has_blocks;
+use phalanx_bench::table::distinct;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -140,10 +141,8 @@ pub(crate) fn section(all: &[Across]) -> String {
             );
         }
     }
-    let mut sizes: Vec<u64> = all.iter().flat_map(|own| &own.lines).map(|l| l.bytes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    sizes.retain(|&bytes| bytes > 0);
+    let sizes = all.iter().flat_map(|own| &own.lines).map(|line| line.bytes);
+    let sizes = distinct(sizes.filter(|&bytes| bytes > 0));
     let options: String = sizes
         .iter()
         .map(|&bytes| format!("<option value=\"{bytes}\">{}</option>", escape(&size(bytes))))

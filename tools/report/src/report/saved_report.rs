@@ -2,6 +2,7 @@
 
 use phalanx_bench::disturbance::Disturbance;
 use phalanx_bench::failure::Failure;
+use phalanx_bench::table::of_key;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -169,10 +170,7 @@ impl SavedReport {
             let command = section.command.trim_start_matches("phalanx ");
             // Sizes and times are the same for all.
             let command = command.split(" --").next().unwrap_or(command);
-            match reasons.iter_mut().find(|(own, _)| *own == why) {
-                Some((_, all)) => all.push(command),
-                None => reasons.push((why, vec![command])),
-            }
+            of_key(&mut reasons, why).push(command);
         }
         let all = self.sections().count();
         let line = |(why, commands): &(String, Vec<&str>)| {

@@ -2,6 +2,7 @@
 
 use super::layout::Network;
 use phalanx::schedule::{Algorithm, Hierarchy, Request, trace};
+use phalanx_bench::table::distinct;
 use serde_json::{Map, Value, json};
 
 /// Numbers of ranks that are drawn; more messages than those of the last one are no picture any
@@ -12,13 +13,8 @@ const SHIFT: isize = 3;
 
 /// The numbers of ranks that are drawn for a run of `own` ranks.
 pub(crate) fn ranks(own: usize) -> Vec<usize> {
-    let mut all = RANKS.to_vec();
-    if (2..=RANKS[1]).contains(&own) {
-        all.push(own);
-    }
-    all.sort_unstable();
-    all.dedup();
-    all
+    let own = Some(own).filter(|own| (2..=RANKS[1]).contains(own));
+    distinct(RANKS.into_iter().chain(own))
 }
 
 /// All algorithms on so many [`ranks`], and the drawings that they share. A message is an array:
