@@ -160,7 +160,7 @@ impl<'env> Restart<'env> for SetUpCollective<'env> {
     ) -> Restarted {
         let begun = scope.begin(&self.call, at);
         if scope.comm.port.size() == 1 {
-            scope.run_alone(begun, &self.call);
+            scope.comm.run_alone(begun, &self.call);
             return Restarted::Over;
         }
         // SAFETY: made with this port (`set_up`), which `begin` has compared; the scope completes

@@ -124,23 +124,20 @@ impl<'env> ScopeState<'env> {
         self.first_free.min(self.slots.len())
     }
 
-    /// That slot has a request.
+    /// That slot has a request. The caller writes it: as an argument it would go by memory.
     #[inline(always)]
-    fn take_slot(&mut self, slot: usize, taken: OpenSlot<'env>) {
+    fn take_slot(&mut self, slot: usize, is_early: bool, owed: Owed) -> &mut SlotRequest<'env> {
         let ScopeState { slots, first_free, first_open, .. } = self;
-        match slots.get_mut(slot) {
-            Some(free) => {
-                *first_free = if let SlotRequest::Free(next) = free.request { next } else { NONE };
-                *free = taken;
-            }
-            None => {
-                if slots.is_empty() {
-                    slots.reserve(8);
-                }
-                slots.push(taken);
-            }
+        if slot == slots.len() {
+            let free =
+                || OpenSlot { request: SlotRequest::Free(NONE), is_open: false, is_early, owed };
+            slots.resize_with(slot + 1, free);
         }
+        let taken = &mut slots[slot];
+        *first_free = if let SlotRequest::Free(next) = taken.request { next } else { NONE };
+        (taken.is_open, taken.is_early, taken.owed) = (true, is_early, owed);
         *first_open = slot.min(*first_open);
+        &mut taken.request
     }
 }
 
@@ -280,8 +277,8 @@ impl<'env> ScopeSlots<'env> {
                 return Err(Stop::Poisoned);
             }
         }
-        let request = SlotRequest::Collective(std::mem::replace(kept, Kept::NOTHING));
-        inner.take_slot(slot, OpenSlot { request, is_open: true, is_early: false, owed });
+        let taken = inner.take_slot(slot, false, owed);
+        *taken = SlotRequest::Collective(std::mem::replace(kept, Kept::NOTHING));
         self.open.set(self.open.get() + 1);
         self.mark.begin(owed);
         // A brief one that was not looked at above has code of the user's, or many ranks.
@@ -351,7 +348,7 @@ impl<'env> ScopeSlots<'env> {
     ) -> usize {
         let slot = inner.next_slot();
         self.open.set(self.open.get() + 1);
-        inner.take_slot(slot, OpenSlot { request, is_open: true, is_early, owed });
+        *inner.take_slot(slot, is_early, owed) = request;
         slot
     }
 
@@ -584,25 +581,25 @@ impl<'env> ScopeSlots<'env> {
         }
         let ScopeState { slots, collectives, first_free, .. } = &mut **inner;
         let at = &mut slots[slot];
-        let free = SlotRequest::Free(*first_free);
+        let free = *first_free;
         match &mut at.request {
             SlotRequest::Collective(_) => {
                 let Some(collective) = &mut collectives[slot] else { return false };
                 // SAFETY: passed on.
                 unsafe { collective.give(to) };
-                let kept = std::mem::replace(&mut at.request, free);
+                let kept = std::mem::replace(&mut at.request, SlotRequest::Free(free));
                 *first_free = slot;
                 // An operator is the program's: its own `drop` may go on here.
                 drop(inner);
                 drop(kept);
             }
             &mut SlotRequest::Early(data, envelope) => {
-                (*first_free, at.request) = (slot, free);
+                (*first_free, at.request) = (slot, SlotRequest::Free(free));
                 // SAFETY: passed on.
                 unsafe { data.give(envelope, to) };
             }
             SlotRequest::Underway(_) => {
-                let request = std::mem::replace(&mut at.request, free);
+                let request = std::mem::replace(&mut at.request, SlotRequest::Free(free));
                 *first_free = slot;
                 drop(inner);
                 if let SlotRequest::Underway(request) = request {

@@ -79,11 +79,11 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         kept: &mut Kept<'env>,
         gives: &Gives<'env>,
     ) -> Option<usize> {
-        let begun = self.begin(call, call.at());
         if self.comm.port.size() == 1 {
-            self.run_alone(begun, call);
+            self.start_alone(call);
             return None;
         }
+        let begun = self.begin(call, call.at());
         self.claim_column(begun);
         let comm = &mut *self.comm;
         let (port, work) = (&mut comm.port, &comm.work);
@@ -107,9 +107,10 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         }
     }
 
-    /// The call `begun` of one rank.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn run_alone(&mut self, begun: StartedCall, call: &Call<'_, RawBuffers<'_>>) {
+    /// Starts `call` of one rank.
+    #[inline(never)] // Or its facts would lie in memory for all calls.
+    fn start_alone(&mut self, call: &Call<'env, RawBuffers<'env>>) {
+        let begun = self.begin(call, call.at());
         self.comm.run_alone(begun, call);
     }
 

@@ -95,15 +95,19 @@ impl<'a> Job<'a> {
         let is_direct =
             is_brief && p <= FEW && (!call.operation().combines() || call.is_built_in());
         let stream = !is_brief && touched(call, p) >= work.stream_from;
-        let (operation, unit, cut) = (call.operation(), call.unit(), call.cut());
+        let (operation, unit) = (call.operation(), call.unit());
+        let cut = match call.cut() {
+            Partition::Vector(_) => Partition::Vector(unit), // Without a wide load, as below.
+            cut => cut,
+        };
         let parameter = match operation {
             Operation::Shift => call.distance(),
             _ => call.root_rank(),
         };
-        let RawBuffers { kernel, input, output, _buffers } = *call.memory();
-        let memory = RawBuffers { kernel, input, output, _buffers };
+        let &RawBuffers { kernel, ref input, ref output, _buffers } = call.memory();
+        let (input, output) = (apart(input), apart(output));
         Job {
-            memory,
+            memory: RawBuffers { kernel, input, output, _buffers },
             cut,
             unit,
             parameter,
@@ -205,7 +209,7 @@ impl<'a> Job<'a> {
     ///
     /// # Safety
     /// They are there, aligned to [`BRIEF_ALIGN`]; so is the call's input ([`RawBuffers`]).
-    #[inline(always)]
+    #[inline(never)] // Lest the facts of a card go by memory: see `apart`.
     pub(crate) unsafe fn fill(&self, beside: *mut u8, room: *mut u8) -> *mut u8 {
         let at = if self.is_beside() { beside } else { room };
         // SAFETY: passed on; it fits, as does an address.
@@ -426,6 +430,14 @@ impl<'a> Job<'a> {
             unsafe { kernel.fill(output, input, self.unit) };
         }
     }
+}
+
+/// The value there, loaded alone. One load of two values that were stored one by one waits until
+/// both are in the cache, and all that was stored before: also to lines that other cores have.
+#[inline(always)]
+fn apart<T: Copy>(at: &T) -> T {
+    // SAFETY: a reference.
+    unsafe { std::ptr::from_ref(at).read_volatile() }
 }
 
 /// Bytes of scratch memory for [`fold_part`], among so many ranks.

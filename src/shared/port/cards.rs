@@ -45,10 +45,8 @@ impl Place {
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn for_any(self) -> Self {
         // Of two ranks it is the other one.
-        match self.shared.size() {
-            1 | 2 => self,
-            _ => Place { peer: self.rank, by_any: true, ..self },
-        }
+        let by_any = self.shared.size() > 2;
+        Place { peer: if by_any { self.rank } else { self.peer }, by_any, ..self }
     }
 
     /// Waits until `ready`, which goes on with the request. `since`: when the wait began, if it is
@@ -161,6 +159,14 @@ impl Port {
         }
     }
 
+    /// Makes request `number` the call in progress, for errors.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn blame(&mut self, number: u64) {
+        let here = self.rank_cards().own_facts(number);
+        self.sig = signature(&here);
+        self.check = Fingerprint(here.header.check);
+    }
+
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn rank_cards(&self) -> RankCards<'_> {
         RankCards { shared: &self.shared, rank: self.rank }
@@ -226,9 +232,8 @@ impl<'a> RankCards<'a> {
             return Err(unsafe { disagreement((mine.tray(number), (peer, tray))) });
         }
         // Where this rank has shown the next call the peer has, too, as a rule.
-        let next = number + 1;
-        if cfg!(not(loom)) && mine.tray(next).shown() == next {
-            fetch(std::ptr::from_ref(theirs.tray(next)).cast());
+        if cfg!(not(loom)) && mine.tray(number + 1).shown() > number {
+            fetch(std::ptr::from_ref(theirs.tray(number + 1)).cast());
         }
         Ok(true)
     }
@@ -280,8 +285,7 @@ impl<'a> RankCards<'a> {
     pub(crate) fn fetch_next(self, number: u64, peer: usize, bytes: usize) {
         let Some(row) = self.row(peer).filter(|_| !number.is_multiple_of(ALL_MEET)) else { return };
         fetch(std::ptr::from_ref(row.tray(number + 1)).cast());
-        let room = row.beside().room(number + 1);
-        (0..bytes).step_by(64).for_each(|behind| fetch(room.wrapping_add(behind)));
+        (0..bytes).step_by(64).for_each(|at| fetch(row.beside().room(number + 1).wrapping_add(at)));
     }
 
     /// As [`StartedPart::card`](super::super::StartedPart::card).
@@ -309,10 +313,6 @@ impl<'a> RankCards<'a> {
         signature(&self.own_facts(number))
     }
 
-    fn is_over(self, number: u64, peer: usize) -> bool {
-        self.row(peer).is_some_and(|row| row.tray(number).is_over(number))
-    }
-
     /// Where to wait for `peer`, at `at`.
     pub(crate) fn place(at: &RankPlace, peer: usize) -> Place {
         let &RankPlace { ref hold, rank, run, wait, crowded } = at;
@@ -329,19 +329,9 @@ impl<'a> RankCards<'a> {
             waiter.wait_to_the_end(peer, &mut || {
                 // Left is looked at first: a call that was finished before leaving counts as well.
                 let left = hold.is_gone(peer, run);
-                left || own.is_over(number, peer)
+                left || own.row(peer).is_some_and(|row| row.tray(number).is_over(number))
             });
         }
-    }
-}
-
-impl Port {
-    /// Makes request `number` the call in progress, for errors.
-    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-    pub(crate) fn blame(&mut self, number: u64) {
-        let here = self.rank_cards().own_facts(number);
-        self.sig = signature(&here);
-        self.check = Fingerprint(here.header.check);
     }
 }
 
