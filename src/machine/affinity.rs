@@ -421,8 +421,11 @@ mod tests {
                 assert_eq!(allowed_pus().unwrap(), given);
             }
             unpin().unwrap();
-            assert_eq!(current_mask().unwrap(), given);
+            assert_eq!((current_mask().unwrap(), inherited()), (given.clone(), None));
             unpin().unwrap();
+            drop(BoundForNow::to(given[0]).unwrap());
+            drop(BoundForNow::among(&given[..1]).unwrap());
+            assert_eq!((current_mask().unwrap(), inherited()), (given, None));
         });
     }
 
@@ -499,7 +502,7 @@ mod tests {
                 }
                 let error = pin_current_thread(absent).unwrap_err();
                 assert!(error.to_string().contains(&absent.to_string()), "{error}");
-                assert_eq!(current_mask().unwrap(), given);
+                assert_eq!((current_mask().unwrap(), inherited()), (given.clone(), None));
             }
             assert!(restore(&[]).is_err());
             assert_eq!(current_mask().unwrap(), given);

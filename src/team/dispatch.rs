@@ -271,6 +271,7 @@ mod tests {
 
     #[test]
     fn a_caller_that_has_slept_marks_its_workers_until_waits_are_short() {
+        crate::wait::know_cores(1); // As a team does: so that marks are seen.
         let (dispatch, sleep, _beds) = Dispatch::new(1, (), ());
         for job in 1..=17 {
             // SAFETY: this thread is the caller, and the worker is done with the job before.
