@@ -83,9 +83,8 @@ mutants! {
         port_quiescing_by_poison:
             "left || (acked && finished)\n"
             => "left || acked || finished || shared.world().is_poisoned(self.run)\n";
-        port_judging_by_the_gate:
-            "if !peer.gate().has_shown(episode) || !peer.board().has_finished(call) {"
-            => "if !peer.gate().has_shown(episode) || call == 0 {";
+        port_judging_unseen:
+            "self.peers[peer].endpoint().is_acked(latest)" => "latest > 0";
         port_settling_unseen:
             "if !looks.any(|_| self.peers[peer].endpoint().is_acked(n)) {"
             => "if looks.any(|_| false) {";

@@ -3,7 +3,7 @@
 use super::arguments::{CallAt, Checks};
 use super::{Comm, call};
 use crate::element::Element;
-use crate::exec::uneven::{AllToAll, Collection, OwnedExchange};
+use crate::exec::parts::{Collection, OwnedExchange};
 use crate::exec::{Buffers, Call, Kernel, Partition};
 use crate::schedule::Operation;
 use crate::shared::Signature;
@@ -121,20 +121,12 @@ impl Comm {
         recv_counts: &[usize],
         kernel: &Kernel<'_>,
     ) {
-        if !self.check_pairs((sig, at), (sent, send_counts), (received, recv_counts)) {
-            return;
-        }
-        if self.port.size() == 1 || !self.goes_by_rules() {
+        if self.check_pairs((sig, at), (sent, send_counts), (received, recv_counts)) {
             let cut = Partition::Pairs { send: send_counts, recv: recv_counts };
             let call = Call::new(Operation::AllToAll, sig, at, cut);
             // SAFETY: the counts sum to the lengths.
-            return self.carry_out_moving(unsafe { call.on_memory(*kernel, send, recv) });
+            self.carry_out_pairs(unsafe { call.on_memory(*kernel, send, recv) });
         }
-        let call = Call::new(Operation::AllToAll, sig, at, Partition::Equal(0));
-        let (send, recv) = ((send, sent, send_counts), (recv, received, recv_counts));
-        // SAFETY: the counts sum to the lengths.
-        let blocks = unsafe { AllToAll::new(send, recv, sig.element_size) };
-        self.carry_out_uneven(&call, sent, blocks);
     }
 
     /// Exchanges blocks of different lengths with all ranks: `send_counts[j]` elements of `send` go
@@ -144,8 +136,8 @@ impl Comm {
     /// **Must agree on all ranks:** the element type; the count that rank `i` sends to
     /// `j` is the one that `j` expects from `i`.
     ///
-    /// **Cost** up to 1024 bytes of `send` and counts: one step, everybody to everybody (gates);
-    /// more stays where it is, and every rank copies its blocks from there, `t_s + t_w m (p-1)`.
+    /// **Cost** one step, a message from everybody to everybody, `(p-1)(t_s + t_w m)` for blocks of
+    /// `m` elements; a block of more than 1024 bytes stays where it is, and its receiver copies it.
     /// The counts need not be those of the call before. On a forced topology the plan is made anew
     /// in each call.
     ///
@@ -223,8 +215,7 @@ impl Comm {
         if self.goes_by_rules() {
             let cut = Partition::Pairs { send: counts, recv: &[] };
             let call = Call::new(Operation::AllToAll, sig, at, cut);
-            let part = Some(self.rank());
-            return self.collect(call, send, counts, part);
+            return self.collect(call, send, counts, None);
         }
         let lens = const { &of_lengths("all_to_all_vec", "all_to_all_vec (the counts)") };
         let some = const { &of_some::<T>("all_to_all_vec", "") };
@@ -249,8 +240,8 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the type.
     ///
-    /// **Cost** a flag from each rank and one back, `2 (p-1)` looks, for any number of values; and
-    /// two copies of each value's own bytes, beside which a `usize` travels. Nothing is allocated
+    /// **Cost** a message from each rank and a flag back, `2 (p-1)` looks, for any number of values;
+    /// and two copies of each value's own bytes, beside which a `usize` travels. Nothing is allocated
     /// once `inbox` and the communicator's scratch memory are large enough: drain the same
     /// vectors again and again. No forced algorithm or topology changes the way.
     ///
@@ -295,18 +286,19 @@ impl Comm {
             self.check_rank("destination", to, (sig, at), len);
             return;
         }
-        let call = Call::new(Operation::AllToAll, sig, at, Partition::Equal(0));
-        self.carry_out_uneven(&call, len, OwnedExchange { outbox, inbox });
+        let cut = Partition::Pairs { send: &[len], recv: &[] };
+        let call = Call::new(Operation::AllToAll, sig, at, cut);
+        self.carry_out_by_parts(&call, OwnedExchange { outbox, inbox });
     }
 
-    /// Every rank gives `send`, in blocks of `counts` elements, as many as every other; this one
-    /// takes block `part` of every rank's, if any. On one node, by the library's choice.
+    /// Every rank gives `send`, in a block of `counts` elements for each rank, or in one for all, or
+    /// for `root`. By the library's choice.
     pub(super) fn collect<T: Element>(
         &mut self,
         call: Call<'_>,
         send: &[T],
         counts: &[usize],
-        part: Option<usize>,
+        root: Option<usize>,
     ) -> Collected<T> {
         let (sig, at) = (call.sig(), call.at());
         if self.port.size() == 1 {
@@ -317,7 +309,7 @@ impl Comm {
             self.carry_out(call.moving(Buffers::Apart::<T>(&[], &mut [])));
             return (send.to_vec(), vec![send.len()]);
         }
-        match self.carry_out_uneven(&call, send.len(), Collection { send, counts, part }) {
+        match self.carry_out_by_parts(&call, Collection { send, counts, root }) {
             Some(collected) => collected,
             None => self.nothing_to_return(),
         }

@@ -496,7 +496,7 @@ impl<T: Element> SentNumbers<T> {
     #[inline(always)]
     unsafe fn read(kind: PayloadKind, body: *const u8) -> Self {
         // SAFETY: by the contract, as below.
-        let GivenPart { at, bytes, .. } = unsafe { GivenPart::of(kind, body) };
+        let GivenPart { at, bytes, .. } = unsafe { GivenPart::of(kind, body, 1) };
         // SAFETY: each begins with bounds.
         let [start, end] = unsafe { at.cast::<[usize; 2]>().read_unaligned() };
         let numbers = at.wrapping_add(BOUNDS).cast();

@@ -248,8 +248,8 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the element type.
     ///
-    /// **Cost** up to 1000 bytes of a rank one step, everybody to everybody (gates); more stays
-    /// where it is, and every rank copies it from there. The lengths travel with the data; and
+    /// **Cost** one step, a message from everybody to everybody; more than 1024 bytes of a rank stay
+    /// where they are, and every rank copies them from there. The lengths travel with the data; and
     /// there is the memory of the result. On a forced topology: an all-gather of the lengths
     /// before. To look at the other ranks' data without any copy: [`with_peers`](Comm::with_peers).
     ///
@@ -273,7 +273,7 @@ impl Comm {
         if self.goes_by_rules() {
             let cut = Partition::Pairs { send: count, recv: &[] };
             let call = Call::new(Operation::AllGather, sig, at, cut);
-            return self.collect(call, mine, count, Some(0));
+            return self.collect(call, mine, count, None);
         }
         let lens = const { &of_lengths("all_gather_vec", "all_gather_vec (the lengths)") };
         let some = const { &of_some::<T>("all_gather_vec", "") };
@@ -290,8 +290,7 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the element type, `root`.
     ///
-    /// **Cost** as [`all_gather_vec`](Comm::all_gather_vec), but that only the root copies: all
-    /// wait for all.
+    /// **Cost** one message from each rank to the root; and the memory of the result.
     ///
     /// # Errors
     /// A `root` that is no rank ends the run.
@@ -320,7 +319,7 @@ impl Comm {
         let collected = if self.goes_by_rules() {
             let cut = Partition::Pairs { send: count, recv: &[] };
             let call = Call::new(Operation::Gather, sig, at, cut).root(root);
-            self.collect(call, mine, count, is_root.then_some(0))
+            self.collect(call, mine, count, Some(root))
         } else {
             let lens = const { &of_lengths("gather_vec", "gather_vec (the lengths)") };
             let some = const { &of_some::<T>("gather_vec", "to root") };

@@ -1,5 +1,5 @@
 //! The one decision how a call is carried out: the short routes, then the long ones, then the calls
-//! of executors, in `execute` and `carry_out_uneven` alone.
+//! of executors, in `execute` and `carry_out_by_parts` alone.
 //!
 //! | route | when |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | plan | a call of few bytes that went by a plan before |
 //! | boards | by size (`Tuning`), by the model of the levels, or forced |
 //! | plan | any other algorithm |
-//! | uneven | blocks of which no rank knows all lengths, by the library's choice |
+//! | parts | blocks of which no rank knows all lengths, by the library's choice |
 //!
 //! Blocks of different lengths are a case of each route, if all ranks know the lengths. A reduction
 //! in fixed order, or with work in between, goes by the gates or the boards; on a forced topology
@@ -18,8 +18,8 @@
 use super::arguments::CallAt;
 use super::{Choice, Comm};
 use crate::element::Element;
+use crate::exec::parts::ByParts;
 use crate::exec::plan::{PlanKey, bind_while};
-use crate::exec::uneven::Uneven;
 use crate::exec::{Call, Executed, Partition, RawBuffers, Slices, board, plan};
 use crate::mailbox::EAGER;
 use crate::op::Operator;
@@ -314,20 +314,28 @@ impl Comm {
         }
     }
 
-    /// Carries out a call of blocks of which no rank knows all lengths, at the gates; this one
-    /// gives `len` elements. Returns `None` if a panic unwinds already.
+    /// Carries out an all-to-all of which each rank knows its own [`Partition::Pairs`].
     #[inline(always)]
-    pub(super) fn carry_out_uneven<U: Uneven>(
+    pub(super) fn carry_out_pairs(&mut self, call: Call<'_, RawBuffers<'_>>) {
+        if self.port.size() == 1 || !self.goes_by_rules() {
+            self.carry_out_moving(call);
+        } else {
+            self.carry_out_by_parts(&call.bare(), &call);
+        }
+    }
+
+    /// Carries out a call of blocks of which no rank knows all lengths. Returns `None` if a panic
+    /// unwinds already.
+    #[inline(always)]
+    pub(super) fn carry_out_by_parts<P: ByParts>(
         &mut self,
         call: &Call<'_>,
-        len: usize,
-        blocks: U,
-    ) -> Option<U::Gives> {
+        blocks: P,
+    ) -> Option<P::Gives> {
         let algorithm = call.operation().usual().messages.of(true);
-        let params = call.params(algorithm, CallTransport::Gates, Digest::NONE);
-        let params = CallParams { own_len: Some(len), ..params };
+        let params = call.params(algorithm, CallTransport::Messages, Digest::NONE);
         let begun = self.begin(call.sig(), call.at(), params)?;
-        let result = blocks.run_uneven(&mut self.port, &mut self.work, begun);
+        let result = blocks.run_by_parts(&mut self.port, &mut self.work, begun);
         self.port.record_end();
         result.map_err(|stop| self.stop(stop)).ok()
     }

@@ -5,10 +5,10 @@
 //! |---|---|---|
 //! | [`alone`] | copies the rank's own block | one rank |
 //! | [`all_at_once`] | shows a few bytes at the gate, reads the others | few ranks, or few cores |
-//! | [`uneven`] | the same with blocks of different lengths, of many bytes by address | as above |
 //! | [`eager`] | an algorithm's messages of a few bytes, without a plan | many ranks |
 //! | [`board`] | shows the rank's memory, and accesses the others' directly | long vectors |
 //! | [`plan`] | a schedule, bound to the call's memory | all other calls, and forced ones |
+//! | [`parts`] | gives each peer a block, and takes those that come | lengths that not all know |
 //!
 //! Between two ranks `all_at_once` and `eager` are generic over element and operator: a few
 //! elements are combined where they are read. All else gets a [`Kernel`], called once per slice.
@@ -24,8 +24,8 @@ mod call;
 mod eager;
 mod join_list;
 mod kernel;
+pub(crate) mod parts;
 pub(crate) mod plan;
-pub(crate) mod uneven;
 
 pub use call::Partition;
 pub use plan::{Hazard, check_hazards};

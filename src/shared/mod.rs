@@ -71,8 +71,8 @@ pub(crate) use message_label::MessageLabel;
 pub use message_ring::{AwaitedMessage, LongRoom, MessageMemory, MessageRing};
 pub use port::GivenPart;
 pub(crate) use port::{
-    ALL_MEET, Disagreement, Guard, OwnBlocks, Place, Port, RankCards, ShownBlocks, Span,
-    StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
+    ALL_MEET, Disagreement, Guard, Place, Port, RankCards, Span, StartedCall, Stop, TaggedRequest,
+    WordBytes, copy_few,
 };
 pub(crate) use rank_place::RankPlace;
 #[cfg(not(loom))]

@@ -219,7 +219,7 @@ fn no_room_imports_a_higher_one() {
 
 /// The executors of calls, each with its only call.
 const EXECUTORS: &str = "call.run_alone( call.run_at_the_gates( call.run_eagerly( board::run( \
-                         plan::run( blocks.run_uneven(";
+                         plan::run( blocks.run_by_parts(";
 
 #[test]
 fn one_file_calls_executors_each_once() {

@@ -18,7 +18,7 @@ macro_rules! bodies {
     ($name:ident, $($port:ident)::+) => {
         mod $name {
             use super::*;
-            use $($port)::+::{GivenPart, RankCards, OwnBlocks, Port, Stop, WordBytes};
+            use $($port)::+::{GivenPart, RankCards, Port, Stop, WordBytes};
 
             include!("port/bodies.rs");
         }
@@ -31,7 +31,7 @@ bodies!(with_early_poison, crate::mutants::port_with_early_poison);
 bodies!(confirming_early, crate::mutants::port_confirming_early);
 bodies!(leaving_unpoisoned, crate::mutants::port_leaving_unpoisoned);
 bodies!(quiescing_by_poison, crate::mutants::port_quiescing_by_poison);
-bodies!(judging_by_the_gate, crate::mutants::port_judging_by_the_gate);
+bodies!(judging_unseen, crate::mutants::port_judging_unseen);
 bodies!(settling_unseen, crate::mutants::port_settling_unseen);
 bodies!(giving_up_in_silence, crate::mutants::port_giving_up_in_silence);
 bodies!(sleeping_without_limit, crate::mutants::port_sleeping_without_limit);
@@ -107,20 +107,6 @@ model! {
 }
 
 model! {
-    blocks_by_address; name: "port: an address at the gates, until all have finished", ranks: 2,
-    bound: Some(2), floor: 13_000, reaches: &["read"], catches: &[Gate, Finished, Waiting],
-    body: || ranks(2, blocks)
-}
-
-model! {
-    poison_while_blocks_are_read;
-    name: "port: poison while the peer takes from an address at the gates", ranks: 2,
-    bound: Some(2), floor: 16_400, reaches: &["read", "stopped before reading"],
-    catches: &[Gate, Finished, Left], silent: &[Poison, Waiting],
-    body: || ranks(2, fail_with_blocks)
-}
-
-model! {
     eager_buffers; name: "port: long payloads, shown and posted", ranks: 2, bound: Some(2),
     floor: 10_400, catches: &[Gate, Word, Waiting], silent: &[Ack], body: || ranks(2, eager)
 }
@@ -132,7 +118,7 @@ model! {
 }
 
 model! {
-    poison_while_reading; name: "port: poison while the peer reads my memory", ranks: 2,
+    poison_while_reading; name: "port: poison while the peer takes my block", ranks: 2,
     bound: Some(3), floor: 11_600, reaches: &["read", "stopped before reading"],
     catches: &[Word, Ack, Left], silent: &[Poison, Waiting], body: || ranks(2, fail_with_message)
 }
@@ -334,10 +320,10 @@ fn mutants_are_found() {
         use quiescing_by_poison::*;
         ranks_with(2, Wait::Auto, DEADLINE, deadline_or_message);
     });
-    // Only a rank that has finished the call has taken its block.
-    must_fail("port: shown is taken for taken", Some(2), "a block is lost", || {
-        use judging_by_the_gate::*;
-        ranks(2, fail_with_blocks);
+    // Only a rank that has acknowledged its block has taken it.
+    must_fail("port: given is taken for taken", Some(2), "a block is lost", || {
+        use judging_unseen::*;
+        ranks(2, fail_with_message);
     });
     // Why naps are timed: waking is by hint.
     must_fail("port: parked without a time limit", Some(3), "a wake-up was lost", || {

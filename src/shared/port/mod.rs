@@ -25,7 +25,6 @@ mod matching;
 mod parts;
 mod point_to_point;
 mod recording;
-mod shown_blocks;
 mod slot_layout;
 mod waiting;
 
@@ -33,7 +32,7 @@ pub(crate) use cards::{ALL_MEET, Disagreement, Place, RankCards};
 use matching::OpenTicket;
 pub(crate) use matching::TaggedRequest;
 pub use parts::GivenPart;
-pub(crate) use shown_blocks::{OwnBlocks, ShownBlocks, copy_few};
+pub(crate) use parts::copy_few;
 pub(crate) use slot_layout::{Span, WordBytes};
 pub(crate) use waiting::Stop;
 use waiting::{FEW_LOOKS, LOOKS_CROWDED, MANY_LOOKS};

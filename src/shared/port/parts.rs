@@ -3,9 +3,9 @@
 //! where it lies, and the giver awaits that.
 
 use super::super::fingerprint::{CallParams, Fingerprint, PayloadKind};
-use super::slot_layout::WordBytes;
+use super::slot_layout::{Span, WordBytes};
 use super::{EagerAddress, Port, StartedCall, Stop};
-use crate::mailbox::{EAGER, FIRST, LONG, offset};
+use crate::mailbox::{EAGER, FIRST, Header, LONG, offset};
 use std::panic::Location;
 
 /// A part that another rank gives, while it is taken.
@@ -26,18 +26,19 @@ pub struct GivenPart {
 const GAPS: usize = 1;
 
 impl GivenPart {
-    /// The part in a message of this kind.
+    /// The part in a message of this kind, of elements of `size` bytes. (Those of no size are lent,
+    /// and count as bytes.)
     ///
     /// # Safety
     /// The message is one of a part, and is not consumed before this part has been.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) unsafe fn of(kind: PayloadKind, body: *const u8) -> GivenPart {
+    pub(crate) unsafe fn of(kind: PayloadKind, body: *const u8, size: usize) -> GivenPart {
         if let Some(bytes) = kind.bytes() {
             return GivenPart { at: body, bytes, has_gaps: false };
         }
         if kind == PayloadKind::COPIED {
             // SAFETY: longer ones begin with their length.
-            let bytes = unsafe { body.cast::<usize>().read() };
+            let bytes = unsafe { body.cast::<usize>().read() } * size;
             if bytes <= LONG {
                 let at = body.wrapping_add(offset(bytes));
                 return GivenPart { at, bytes, has_gaps: false };
@@ -47,9 +48,26 @@ impl GivenPart {
             let at = unsafe { (*body.cast::<EagerAddress>().read().place).read(|at| at) };
             return GivenPart { at, bytes, has_gaps: false };
         }
-        // SAFETY: written by `lend_part`.
+        // SAFETY: written by `lend_part`, or `give_block`.
         let WordBytes { at, count, len } = unsafe { body.cast::<WordBytes>().read() };
-        GivenPart { at, bytes: len, has_gaps: count == GAPS }
+        GivenPart { at, bytes: len * size.max(1), has_gaps: count == GAPS }
+    }
+}
+
+/// Copies `bytes` bytes. A word or two, the usual case, without a call.
+///
+/// # Safety
+/// As `copy_nonoverlapping`.
+#[cfg_attr(not(debug_assertions), inline(always))]
+pub(crate) unsafe fn copy_few(to: *mut u8, from: *const u8, bytes: usize) {
+    // SAFETY: by the contract.
+    unsafe {
+        match bytes {
+            8 => std::ptr::copy_nonoverlapping(from, to, 8),
+            16 => std::ptr::copy_nonoverlapping(from, to, 16),
+            4 => std::ptr::copy_nonoverlapping(from, to, 4),
+            _ => std::ptr::copy_nonoverlapping(from, to, bytes),
+        }
     }
 }
 
@@ -164,7 +182,67 @@ impl Port {
         take: impl FnOnce(GivenPart) -> R,
     ) -> Result<R, Stop> {
         // SAFETY: the header agrees, so the message is one of a part; consumed after `take`.
-        self.take_arrived(peer, |kind, body| take(unsafe { GivenPart::of(kind, body) }))
+        self.take_arrived(peer, |kind, body| take(unsafe { GivenPart::of(kind, body, 1) }))
+    }
+
+    /// Gives `peer`, in whose mailbox there is [room](Port::has_room), a block of `len` elements of
+    /// `size` bytes at `at`. It is copied, unless it is longer than [`EAGER`], or `is_lent`.
+    ///
+    /// # Safety
+    /// It is readable; if lent, nobody writes or frees it before
+    /// [`wait_all_acked`](Port::wait_all_acked), or before the port has quiesced.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) unsafe fn give_block(
+        &mut self,
+        peer: usize,
+        (at, len): (*const u8, usize),
+        size: usize,
+        is_lent: bool,
+    ) {
+        let bytes = len * size;
+        // (The header of a copy does not say how many elements of no size there are.)
+        if bytes > EAGER || is_lent || size == 0 {
+            let words = WordBytes { at, count: 0, len };
+            return self.post_words_in_room(peer, PayloadKind::SLICE, words);
+        }
+        // SAFETY: the caller's promise; there is room for so many bytes.
+        self.post_copy_in_room(peer, len, size, |to| unsafe { copy_few(to, at, bytes) });
+    }
+
+    /// Awaits a block of elements of `size` bytes from `peer`, probably `probable` elements, and
+    /// looks at it. It stays until it is [consumed](Port::consume).
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn look_at_block(
+        &mut self,
+        peer: usize,
+        probable: usize,
+        size: usize,
+    ) -> Result<(Span, Header), Stop> {
+        if !self.has_part_soon(peer, probable * size) {
+            self.await_part(peer)?;
+        }
+        self.look_at_arrived(peer, |got, body| {
+            let kind = Fingerprint(got.check).kind();
+            // SAFETY: the header agrees, so the message is one of a block; it is not consumed yet.
+            let part = unsafe { GivenPart::of(kind, body, size) };
+            (Span { at: part.at, len: part.bytes / size.max(1) }, got)
+        })
+    }
+
+    /// Whether `peer` has taken the latest block. The answer is final once this rank has quiesced:
+    /// an acknowledgement is given before its rank leaves.
+    #[cold]
+    pub(crate) fn has_taken_block(&mut self, peer: usize) -> bool {
+        let latest = self.posted(peer);
+        self.peers[peer].endpoint().is_acked(latest)
+    }
+
+    /// Why a call ends in which the block that `peer` gives, with header `got`, has another number
+    /// of elements than this rank expects.
+    #[cold]
+    pub(crate) fn unequal_block(&self, peer: usize, got: Header, lens: (usize, usize)) -> Stop {
+        let expected = self.header(Fingerprint(got.check).kind());
+        Stop::Mismatch { peer, expected, got, lens: Some(lens) }
     }
 
     /// Awaits a part from `peer` that has not come soon.
@@ -239,8 +317,9 @@ impl Port {
                 return false;
             }
             // SAFETY: the header agrees, so the message is one of a part, and not consumed yet.
-            let part =
-                unsafe { GivenPart::of(kind, body.wrapping_add(kind.bytes().map_or(0, offset))) };
+            let part = unsafe {
+                GivenPart::of(kind, body.wrapping_add(kind.bytes().map_or(0, offset)), 1)
+            };
             let fits = part.bytes == bytes && !part.has_gaps;
             if fits {
                 // SAFETY: the target is the caller's promise, the source that of the rank that

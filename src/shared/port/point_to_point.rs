@@ -29,18 +29,6 @@ impl Port {
         self.peers[peer].endpoint().has_room()
     }
 
-    /// Posts a message of `kind` to `peer`; `fill` writes the payload.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn post(
-        &mut self,
-        peer: usize,
-        kind: PayloadKind,
-        fill: impl FnOnce(*mut u8),
-    ) -> Result<u32, Stop> {
-        self.await_room(peer)?;
-        Ok(self.post_in_room(peer, kind, fill))
-    }
-
     /// Posts a message of `kind` to `peer`, in whose mailbox there is room.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn post_in_room(&mut self, peer: usize, kind: PayloadKind, fill: impl FnOnce(*mut u8)) -> u32 {
@@ -141,12 +129,19 @@ impl Port {
         kind: PayloadKind,
         words: WordBytes,
     ) -> Result<(), Stop> {
-        let n = self.post(peer, kind, |body| {
+        self.await_room(peer)?;
+        self.post_words_in_room(peer, kind, words);
+        Ok(())
+    }
+
+    /// [`post_words`](Port::post_words) where there is room.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(super) fn post_words_in_room(&mut self, peer: usize, kind: PayloadKind, words: WordBytes) {
+        let n = self.post_in_room(peer, kind, |body| {
             // SAFETY: the body has INLINE = 104 bytes, aligned to 8.
             unsafe { body.cast::<WordBytes>().write(words) }
-        })?;
+        });
         self.debts.push((peer, n));
-        Ok(())
     }
 
     /// Takes the next message from `peer`, which must be of the call in
@@ -203,22 +198,30 @@ impl Port {
         peer: usize,
         take: impl FnOnce(PayloadKind, *const u8) -> R,
     ) -> Result<R, Stop> {
-        let own = self.check;
-        let sig = self.sig;
-        let at = &mut self.peers[peer];
-        let mut endpoint = at.endpoint();
-        let taken = endpoint.read(|got, body| {
+        let taken =
+            self.look_at_arrived(peer, |got, body| take(Fingerprint(got.check).kind(), body))?;
+        self.consume(peer);
+        Ok(taken)
+    }
+
+    /// Looks at `peer`'s message, which has come and may be of any kind. It stays until it is
+    /// [consumed](Port::consume).
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(super) fn look_at_arrived<R>(
+        &mut self,
+        peer: usize,
+        look: impl FnOnce(Header, *const u8) -> R,
+    ) -> Result<R, Stop> {
+        let (own, sig) = (self.check, self.sig);
+        self.peers[peer].endpoint().read(|got, body| {
             let kind = Fingerprint(got.check).kind();
             let expected = Header { sig: std::ptr::from_ref(sig).cast(), check: own.with(kind).0 };
             if Fingerprint(expected.check).agrees(Fingerprint(got.check)) && sig.agrees(got.sig) {
-                Ok(take(kind, body.wrapping_add(kind.bytes().map_or(0, offset))))
+                Ok(look(got, body.wrapping_add(kind.bytes().map_or(0, offset))))
             } else {
                 Err(Stop::Mismatch { peer, expected, got, lens: None })
             }
-        })?;
-        endpoint.consume();
-        at.wake();
-        Ok(taken)
+        })
     }
 
     /// Waits for `peer`'s message that describes memory of `len` elements: `take` gets the three

@@ -137,11 +137,7 @@ static BLOCKS: [[usize; 3]; 3] = [[0, 1, 2], [150, 151, 152], [0, 1, 2]];
 #[test]
 fn blocks_of_different_lengths() {
     model("blocks: an all-to-all of few bytes and of addresses", 3, 400)
-        .catches(&[
-            Both("Gate"),
-            Both("Finished"),
-            Twin("blocks: nobody waits until they are read"),
-        ])
+        .catches(&[Both("Word"), Both("Ack"), Twin("message: memory is not settled")])
         .threads(|comm| {
             let (p, me) = (comm.size(), comm.rank());
             let to = &BLOCKS[me];
@@ -158,7 +154,7 @@ fn blocks_of_different_lengths() {
 #[test]
 fn blocks_in_a_vector() {
     model("blocks: few bytes and addresses, collected into a vector", 3, 400)
-        .catches(&[Both("Gate"), Both("Finished")])
+        .catches(&[Both("Word"), Both("Ack")])
         .threads(|comm| {
             let me = comm.rank();
             let mine = Memory::new(vec![me as u64; BLOCKS[me][0]]);

@@ -157,49 +157,6 @@ pub(super) fn meeting(port: &mut Port) {
     (1..p).for_each(|d| fine(port.look((me + d) % p, 0, 1, |_| ())));
 }
 
-const TAKEN: u64 = 8;
-
-/// Shows a block for rank 1 at the gates: too long to be copied, in `cell`, or none.
-pub(super) fn show_block(port: &mut Port, cell: Option<&Cell>, counts: &[usize; 2]) -> bool {
-    let data = cell.map_or(std::ptr::null(), |cell| std::ptr::from_ref(cell).cast());
-    let len = counts[1];
-    let (size, for_peers, is_lent) = (2000, len, false);
-    let own = OwnBlocks { counts, data, len, size, own: None, for_peers, is_lent };
-    // SAFETY: the callers keep the cell until the call is closed, or the port has quiesced. (It is
-    // shorter than it is said to be: the reader looks at its beginning only.)
-    unsafe { port.show_blocks(&own) }
-}
-
-/// Rank 1 takes the number that rank 0 shows to it, if it is there, and leaves another one.
-pub(super) fn take_block(port: &mut Port) -> Result<u64, Stop> {
-    let shown = port.look_at_blocks(0, (2, false), false)?;
-    assert!(shown.is_elsewhere());
-    // SAFETY: rank 0 shows two blocks, and keeps them until this rank finishes.
-    let (at, len) = unsafe { shown.block(1, 2000) };
-    assert_eq!(len, 1);
-    // SAFETY: the cell; see `show_block`.
-    let cell = unsafe { &*at.cast::<Cell>() };
-    let value = read(cell);
-    write(cell, TAKEN);
-    Ok(value)
-}
-
-pub(super) fn blocks(port: &mut Port) {
-    let cell = Cell::new(7);
-    enter(port);
-    if port.rank() == 0 {
-        assert!(show_block(port, Some(&cell), &[0, 1]));
-        assert!(!fine(port.look_at_blocks(1, (2, false), false)).is_elsewhere());
-    } else {
-        assert!(!show_block(port, None, &[0, 0]));
-        assert_eq!(fine(take_block(port)), 7);
-        reached("read");
-    }
-    port.finish();
-    fine(port.close());
-    write(&cell, 99);
-}
-
 /// Rank 1 has read what rank 0 gave to it, and does `more`, which never comes; or it was stopped.
 fn read_or_stopped(port: &mut Port, result: Result<u64, Stop>, more: fn(&mut Port)) {
     match result {
@@ -214,26 +171,6 @@ fn read_or_stopped(port: &mut Port, result: Result<u64, Stop>, more: fn(&mut Por
         }
     }
     port.quiesce();
-}
-
-/// Rank 0 fails when it has shown a block. It knows whether rank 1 has taken it.
-pub(super) fn fail_with_blocks(port: &mut Port) {
-    enter(port);
-    if port.rank() == 0 {
-        let cell = Cell::new(7);
-        assert!(show_block(port, Some(&cell), &[0, 1]));
-        port.quiesce();
-        let is_taken = read(&cell) == TAKEN;
-        assert_eq!(port.has_taken_block(1), is_taken, "a block is lost, or in two places");
-        write(&cell, 99);
-    } else {
-        assert!(!show_block(port, None, &[0, 0]));
-        let taken = take_block(port);
-        read_or_stopped(port, taken, |port| {
-            port.finish();
-            poisoned(port.close());
-        });
-    }
 }
 
 /// Long payloads, in eager buffers: shown to all, and posted.
@@ -303,7 +240,9 @@ pub(super) fn ring(port: &mut Port) {
 
 // Waits that end badly.
 
-/// Rank 0 fails while rank 1 may be reading its memory by a message.
+const TAKEN: u64 = 8;
+
+/// Rank 0 fails while rank 1 may be taking its block. It knows whether rank 1 has.
 pub(super) fn fail_with_message(port: &mut Port) {
     enter(port);
     if port.rank() == 0 {
@@ -313,11 +252,21 @@ pub(super) fn fail_with_message(port: &mut Port) {
             static ref CELL: Cell = Cell::new(7);
         }
         let cell: &Cell = &CELL;
-        fine(post_cell(port, 1, cell));
+        // SAFETY: a static cell.
+        unsafe { port.give_block(1, (std::ptr::from_ref(cell).cast(), 1), 8, true) };
         port.quiesce();
+        let is_taken = read(cell) == TAKEN;
+        assert_eq!(port.has_taken_block(1), is_taken, "a block is lost, or in two places");
         write(cell, 99);
     } else {
-        let taken = take_cell(port, 0);
+        let taken = port.look_at_block(0, 1, 8).map(|(block, _)| {
+            // SAFETY: the cell, which rank 0 keeps until this rank is done with the message.
+            let cell = unsafe { &*block.at.cast::<Cell>() };
+            let value = read(cell);
+            write(cell, TAKEN);
+            port.consume(0);
+            value
+        });
         read_or_stopped(port, taken, |port| poisoned(take_cell(port, 0)));
     }
 }
