@@ -3,7 +3,7 @@
 use super::arguments::{CallAt, Checks};
 use super::{Comm, call};
 use crate::element::Element;
-use crate::exec::parts::{Collection, OwnedExchange};
+use crate::exec::by_parts::{Collection, OwnedExchange};
 use crate::exec::{Buffers, Call, Kernel, Partition};
 use crate::schedule::Operation;
 use crate::shared::Signature;
@@ -125,7 +125,7 @@ impl Comm {
             let cut = Partition::Pairs { send: send_counts, recv: recv_counts };
             let call = Call::new(Operation::AllToAll, sig, at, cut);
             // SAFETY: the counts sum to the lengths.
-            self.carry_out_pairs(unsafe { call.on_memory(*kernel, send, recv) });
+            self.by_parts_unless_forced(unsafe { call.on_memory(*kernel, send, recv) });
         }
     }
 
@@ -240,10 +240,10 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the type.
     ///
-    /// **Cost** a message from each rank and a flag back, `2 (p-1)` looks, for any number of values;
-    /// and two copies of each value's own bytes, beside which a `usize` travels. Nothing is allocated
-    /// once `inbox` and the communicator's scratch memory are large enough: drain the same
-    /// vectors again and again. No forced algorithm or topology changes the way.
+    /// **Cost** a message from each rank and a flag back, `2 (p-1)` looks, for any number of
+    /// values; and two copies of each value's own bytes, beside which a `usize` travels. Nothing is
+    /// allocated once `inbox` and the communicator's scratch memory are large enough: drain the
+    /// same vectors again and again. No forced algorithm or topology changes the way.
     ///
     /// # Errors
     /// A destination that is no rank ends the run; `outbox` is as it was. If the call fails later,
@@ -288,11 +288,11 @@ impl Comm {
         }
         let cut = Partition::Pairs { send: &[len], recv: &[] };
         let call = Call::new(Operation::AllToAll, sig, at, cut);
-        self.carry_out_by_parts(&call, OwnedExchange { outbox, inbox });
+        self.by_parts(&call, OwnedExchange { outbox, inbox });
     }
 
-    /// Every rank gives `send`, in a block of `counts` elements for each rank, or in one for all, or
-    /// for `root`. By the library's choice.
+    /// Every rank gives `send`, in a block of `counts` elements for each rank, or in one for all,
+    /// or for `root`. By the library's choice.
     pub(super) fn collect<T: Element>(
         &mut self,
         call: Call<'_>,
@@ -309,7 +309,7 @@ impl Comm {
             self.carry_out(call.moving(Buffers::Apart::<T>(&[], &mut [])));
             return (send.to_vec(), vec![send.len()]);
         }
-        match self.carry_out_by_parts(&call, Collection { send, counts, root }) {
+        match self.by_parts(&call, Collection { send, counts, root }) {
             Some(collected) => collected,
             None => self.nothing_to_return(),
         }
@@ -326,7 +326,7 @@ impl Comm {
         way: impl FnOnce(&mut Self, &[Option<T>], &mut [Option<T>], &[usize]),
     ) -> Collected<T> {
         let mut lens = vec![0; self.size()];
-        self.carry_on_moving(call, counts, &mut lens);
+        self.slices_by_long_route(call, counts, &mut lens);
         let total = lens.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
         let total = total.expect("the blocks sum to more than memory can hold");
         // There is no other `T` to begin with.
@@ -341,9 +341,14 @@ impl Comm {
     }
 
     /// Carries out a call of two buffers by none of the short routes.
-    pub(super) fn carry_on_moving<T: Element>(&mut self, call: Call<'_>, from: &[T], to: &mut [T]) {
+    pub(super) fn slices_by_long_route<T: Element>(
+        &mut self,
+        call: Call<'_>,
+        from: &[T],
+        to: &mut [T],
+    ) {
         let (rank, p) = (self.rank(), self.size());
-        self.carry_on(&call.moving(Buffers::Apart(from, to)).on_bytes(rank, p));
+        self.by_long_route(&call.moving(Buffers::Apart(from, to)).on_bytes(rank, p));
     }
 }
 

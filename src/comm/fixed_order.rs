@@ -62,6 +62,6 @@ impl Comm {
             );
             return self.wrong((call.sig(), call.at()), call.len(), what);
         }
-        self.carry_out_around(call, || ());
+        self.by_gates_or_boards(call, || ());
     }
 }

@@ -248,10 +248,11 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the element type.
     ///
-    /// **Cost** one step, a message from everybody to everybody; more than 1024 bytes of a rank stay
-    /// where they are, and every rank copies them from there. The lengths travel with the data; and
-    /// there is the memory of the result. On a forced topology: an all-gather of the lengths
-    /// before. To look at the other ranks' data without any copy: [`with_peers`](Comm::with_peers).
+    /// **Cost** one step, a message from everybody to everybody; more than 1024 bytes of a rank
+    /// stay where they are, and every rank copies them from there. The lengths travel with the
+    /// data; and there is the memory of the result. On a forced topology: an all-gather of the
+    /// lengths before. To look at the other ranks' data without any copy:
+    /// [`with_peers`](Comm::with_peers).
     ///
     /// # Errors
     /// None but those of any call.
@@ -280,7 +281,7 @@ impl Comm {
         let call = Call::new(Operation::AllGather, lens, at, Partition::Equal(1));
         self.collect_in_two(call, (mine, count), true, |comm, mine, all, lens| {
             let call = Call::new(Operation::AllGather, some, at, Partition::Varied(lens));
-            comm.carry_on_moving(call, mine, all);
+            comm.slices_by_long_route(call, mine, all);
         })
     }
 
@@ -326,7 +327,7 @@ impl Comm {
             let call = Call::new(Operation::AllGather, lens, at, Partition::Equal(1));
             self.collect_in_two(call, (mine, count), is_root, |comm, mine, all, lens| {
                 let call = Call::new(Operation::Gather, some, at, Partition::Varied(lens));
-                comm.carry_on_moving(call.root(root), mine, all);
+                comm.slices_by_long_route(call.root(root), mine, all);
             })
         };
         is_root.then_some(collected)

@@ -1,5 +1,5 @@
 //! The one decision how a call is carried out: the short routes, then the long ones, then the calls
-//! of executors, in `execute` and `carry_out_by_parts` alone.
+//! of executors, in `execute` and `by_parts` alone.
 //!
 //! | route | when |
 //! |---|---|
@@ -18,7 +18,7 @@
 use super::arguments::CallAt;
 use super::{Choice, Comm};
 use crate::element::Element;
-use crate::exec::parts::ByParts;
+use crate::exec::by_parts::ByParts;
 use crate::exec::plan::{PlanKey, bind_while};
 use crate::exec::{Call, Executed, Partition, RawBuffers, Slices, board, plan};
 use crate::mailbox::EAGER;
@@ -84,7 +84,7 @@ impl Comm {
             Some(short @ (Short::Alone | Short::Gates | Short::Eager)) => {
                 self.by_short_route(short, call);
             }
-            route => self.carry_out_on_bytes(route.is_some(), &call.on_bytes(rank, p)),
+            route => self.by_untyped_route(route.is_some(), &call.on_bytes(rank, p)),
         }
     }
 
@@ -95,19 +95,19 @@ impl Comm {
         match self.short_route(&call, call.element_size()) {
             Some(short) => self.by_short_route(short, &call),
             // (A copy: the address of the call itself is nobody's, so it stays in registers.)
-            None => self.carry_on(&{ call }),
+            None => self.by_long_route(&{ call }),
         }
     }
 
     /// The routes that need no types: those among more than two ranks, and the long ones.
     #[inline(never)]
-    fn carry_out_on_bytes(&mut self, is_short: bool, call: &Call<'_, RawBuffers<'_>>) {
+    fn by_untyped_route(&mut self, is_short: bool, call: &Call<'_, RawBuffers<'_>>) {
         let is_gated = self.port.is_gated() && call.operation() != Operation::Broadcast;
         if is_short && (is_gated || call.unit() * call.message_element_size() <= EAGER) {
             let short = if is_gated { Short::Gates } else { Short::Eager };
             self.by_short_route(short, call);
         } else {
-            self.carry_on(call);
+            self.by_long_route(call);
         }
     }
 
@@ -189,7 +189,7 @@ impl Comm {
     /// its gate, and more on its board. Returns `None` if the call was refused while a panic
     /// unwinds.
     #[inline]
-    pub(super) fn carry_out_around<R>(
+    pub(super) fn by_gates_or_boards<R>(
         &mut self,
         call: &Call<'_, RawBuffers<'_>>,
         work: impl FnOnce() -> R,
@@ -215,7 +215,7 @@ impl Comm {
     }
 
     /// [`carry_out`](Comm::carry_out), for calls that are not of a few bytes.
-    pub(super) fn carry_on(&mut self, call: &Call<'_, RawBuffers<'_>>) {
+    pub(super) fn by_long_route(&mut self, call: &Call<'_, RawBuffers<'_>>) {
         let Some((route, unbound, params)) = self.long_route(call) else { return };
         let Some(begun) = self.begin_compared((call.sig(), call.at()), params) else { return };
         if let Some(unbound) = unbound {
@@ -316,22 +316,18 @@ impl Comm {
 
     /// Carries out an all-to-all of which each rank knows its own [`Partition::Pairs`].
     #[inline(always)]
-    pub(super) fn carry_out_pairs(&mut self, call: Call<'_, RawBuffers<'_>>) {
+    pub(super) fn by_parts_unless_forced(&mut self, call: Call<'_, RawBuffers<'_>>) {
         if self.port.size() == 1 || !self.goes_by_rules() {
             self.carry_out_moving(call);
         } else {
-            self.carry_out_by_parts(&call.bare(), &call);
+            self.by_parts(&call.bare(), &call);
         }
     }
 
     /// Carries out a call of blocks of which no rank knows all lengths. Returns `None` if a panic
     /// unwinds already.
     #[inline(always)]
-    pub(super) fn carry_out_by_parts<P: ByParts>(
-        &mut self,
-        call: &Call<'_>,
-        blocks: P,
-    ) -> Option<P::Gives> {
+    pub(super) fn by_parts<P: ByParts>(&mut self, call: &Call<'_>, blocks: P) -> Option<P::Gives> {
         let algorithm = call.operation().usual().messages.of(true);
         let params = call.params(algorithm, CallTransport::Messages, Digest::NONE);
         let begun = self.begin(call.sig(), call.at(), params)?;

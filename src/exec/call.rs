@@ -518,7 +518,7 @@ impl<'a, D> Call<'a, D> {
         digest: Digest,
     ) -> CallParams {
         let own_len = match self.facts.cut {
-            Partition::Pairs { send, .. } => Some(send.iter().sum()),
+            Partition::Pairs { send, .. } => Some(total(send)),
             _ => None,
         };
         let (algorithm, parameter) = (algorithm.index(), self.parameter());
@@ -547,6 +547,15 @@ impl<'a, D> Call<'a, D> {
             }
             _ => None,
         }
+    }
+}
+
+/// The elements of all blocks, which are checked.
+#[inline(always)]
+pub(super) fn total(counts: &[usize]) -> usize {
+    match *counts {
+        [a, b] => a + b,
+        _ => counts.iter().sum(),
     }
 }
 

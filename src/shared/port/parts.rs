@@ -237,6 +237,15 @@ impl Port {
         self.peers[peer].endpoint().is_acked(latest)
     }
 
+    /// Ends a call in which all ranks lend to all, and each has [consumed](Port::consume) all.
+    pub(crate) fn close_owned(&mut self) -> Result<(), Stop> {
+        self.finish();
+        self.close()?;
+        // Acknowledged, as each peer has finished after that: no look at its line.
+        self.debts.clear();
+        Ok(())
+    }
+
     /// Why a call ends in which the block that `peer` gives, with header `got`, has another number
     /// of elements than this rank expects.
     #[cold]

@@ -8,7 +8,7 @@
 //! | collected into a `Vec` | the sender |
 //! | owned values | the sender; they are never copied to a slot, so that each has one owner |
 
-use super::call::{Call, Partition, RawBuffers};
+use super::call::{Call, Partition, RawBuffers, total};
 use super::kernel::{copy as copy_bytes, stream};
 use super::{Scratch, Workspace, board};
 use crate::element::Element;
@@ -68,6 +68,27 @@ fn peers(port: &Port) -> impl Iterator<Item = usize> + use<> {
     (rank + 1..p).chain(0..rank)
 }
 
+/// Of each peer its rank, and where its block of `counts` begins, and how long it is. A single
+/// block is everybody's.
+#[inline(always)]
+fn blocks_of_peers<'a>(
+    port: &Port,
+    counts: &'a [usize],
+) -> impl Iterator<Item = (usize, (usize, usize))> + use<'a> {
+    let mut next = match *counts {
+        [_] => 0,
+        _ => before(counts, port.rank()) + counts[port.rank()],
+    };
+    peers(port).map(move |peer| match *counts {
+        [len] => (peer, (0, len)),
+        _ => {
+            let (begin, len) = (if peer == 0 { 0 } else { next }, counts[peer]);
+            next = begin + len;
+            (peer, (begin, len))
+        }
+    })
+}
+
 /// The elements of the blocks before `rank`'s.
 #[inline(always)]
 fn before(counts: &[usize], rank: usize) -> usize {
@@ -80,7 +101,7 @@ fn before(counts: &[usize], rank: usize) -> usize {
 
 /// The blocks that a rank gives: block `j` to rank `j`; a single one to everybody.
 #[derive(Clone, Copy)]
-struct Blocks<'a> {
+struct GivenBlocks<'a> {
     data: *const u8,
     /// Elements of each block; they lie one after the other.
     counts: &'a [usize],
@@ -90,26 +111,25 @@ struct Blocks<'a> {
     are_lent: bool,
 }
 
-impl Blocks<'_> {
-    /// Gives every peer its block, and puts the call on record. `given` counts the peers that have
-    /// theirs.
+impl GivenBlocks<'_> {
+    /// Gives every peer its block, or `root` alone, and puts the call on record. `given` counts the
+    /// peers that have theirs.
     ///
     /// # Safety
     /// As [`Port::give_block`].
     #[inline(always)]
     unsafe fn give_to(
         self,
-        peers: impl Iterator<Item = usize>,
+        root: Option<usize>,
         port: &mut Port,
         begun: StartedCall,
         given: &mut usize,
     ) -> Result<(), Stop> {
         let mut unlogged = Some(begun);
-        for peer in peers {
-            let (begin, len) = match *self.counts {
-                [len] => (0, len),
-                _ => (before(self.counts, peer), self.counts[peer]),
-            };
+        for (peer, (begin, len)) in blocks_of_peers(port, self.counts) {
+            if root.is_some_and(|root| root != peer) {
+                continue;
+            }
             if !port.has_room(peer) {
                 // On record before it waits.
                 if let Some(begun) = unlogged.take() {
@@ -145,24 +165,22 @@ impl ByParts for &Call<'_, RawBuffers<'_>> {
         let (rank, p, size) = (port.rank(), port.size(), kernel.size());
         let guard = Guard::new(port);
         let port = &mut *guard.port;
-        let blocks = Blocks { data: input, counts: send, size, are_lent: false };
+        let blocks = GivenBlocks { data: input, counts: send, size, are_lent: false };
         // SAFETY: the call's; all is settled below, or the guard quiesces the port.
-        unsafe { blocks.give_to(peers(port), port, begun, &mut 0)? };
+        unsafe { blocks.give_to(None, port, begun, &mut 0)? };
         let (mine, begin) = (before(send, rank), before(recv, rank));
         let place = |begin: usize| output.wrapping_add(begin * size);
         // SAFETY: the own block of both, as long in both; they do not overlap.
         unsafe { copy_few(place(begin), input.wrapping_add(mine * size), send[rank] * size) };
-        let all = |counts: &[usize]| counts.iter().sum::<usize>();
-        let delivery = Delivery::of(work, all(send).max(all(recv)), 2 * p, size);
-        for peer in peers(port) {
-            let expected = recv[peer];
+        let delivery = Delivery::of(work, total(recv), 2 * p, size);
+        for (peer, (begin, expected)) in blocks_of_peers(port, recv) {
             let (part, got) = port.look_at_block(peer, expected, size)?;
             if part.len != expected {
                 return Err(port.unequal_block(peer, got, (expected, part.len)));
             }
             // SAFETY: the block of the output that is for this peer, which gives as many elements
             // of the same type (fingerprint), until we consume them.
-            unsafe { delivery.copy(place(before(recv, peer)), part.at, expected * size) };
+            unsafe { delivery.copy(place(begin), part.at, expected * size) };
             port.consume(peer);
         }
         port.wait_all_acked()?;
@@ -229,17 +247,17 @@ impl<T: Element> ByParts for Collection<'_, T> {
     ) -> Result<Self::Gives, Stop> {
         let Collection { send, counts, root } = self;
         let (rank, p, size) = (port.rank(), port.size(), size_of::<T>());
-        let blocks = Blocks { data: send.as_ptr().cast(), counts, size, are_lent: false };
+        let blocks = GivenBlocks { data: send.as_ptr().cast(), counts, size, are_lent: false };
         let guard = Guard::new(port);
         let port = &mut *guard.port;
-        let takers = peers(port).filter(|peer| root.is_none_or(|root| root == *peer));
         // SAFETY: as in an all-to-all.
-        unsafe { blocks.give_to(takers, port, begun, &mut 0)? };
+        unsafe { blocks.give_to(root, port, begun, &mut 0)? };
         let (mut all, mut lens) = (Vec::<T>::new(), Vec::new());
         if root.is_none_or(|root| root == rank) {
             let own = if counts.len() == 1 { 0 } else { rank };
             let at = send[before(counts, own)..].as_ptr().cast();
             let total = look_at_all(port, &mut work.spans, Span { at, len: counts[own] }, size)?;
+            lens.extend(work.spans.iter().map(|span| span.len));
             all.reserve_exact(total);
             let delivery = Delivery::of(work, total, p + counts.len(), size);
             // SAFETY: there is room for all, of which all are written.
@@ -247,7 +265,6 @@ impl<T: Element> ByParts for Collection<'_, T> {
                 take_all(port, &work.spans, all.as_mut_ptr().cast(), size, delivery);
                 all.set_len(total);
             }
-            lens.extend(work.spans.iter().map(|span| span.len));
         }
         port.wait_all_acked()?;
         guard.disarm();
@@ -354,9 +371,9 @@ impl<T> ByParts for OwnedExchange<'_, T> {
         let Workspace { counts, scratch, spans, .. } = work;
         let mut parcels = Parcels::pack(port, (counts, scratch), outbox);
         let Parcels { ref mut port, sorted, counts, ref mut given, .. } = parcels;
-        let blocks = Blocks { data: sorted.cast_const().cast(), counts, size, are_lent: true };
+        let blocks = GivenBlocks { data: sorted.cast_const().cast(), counts, size, are_lent: true };
         // SAFETY: `parcels` keeps them until all have finished, or the port has quiesced.
-        unsafe { blocks.give_to(peers(port), port, begun, given)? };
+        unsafe { blocks.give_to(None, port, begun, given)? };
         let at = sorted.wrapping_add(before(counts, rank)).cast_const().cast();
         let total = look_at_all(port, spans, Span { at, len: counts[rank] }, size)?;
         inbox.reserve(total);
@@ -370,9 +387,7 @@ impl<T> ByParts for OwnedExchange<'_, T> {
         }
         parcels.has_taken_own = true;
         // All return, or find the run over, with all values in their places.
-        parcels.port.finish();
-        parcels.port.close()?;
-        parcels.port.wait_all_acked()?;
+        parcels.port.close_owned()?;
         // All are taken.
         std::mem::forget(parcels);
         Ok(())
