@@ -8,7 +8,7 @@
 //! | [`eager`] | an algorithm's messages of a few bytes, without a plan | many ranks |
 //! | [`board`] | shows the rank's memory, and accesses the others' directly | long vectors |
 //! | [`plan`] | a schedule, bound to the call's memory | all other calls, and forced ones |
-//! | [`by_parts`] | gives each peer a block, and takes those that come | lengths that not all know |
+//! | [`by_parts`] | gives each peer a block, takes those that come | lengths that not all know |
 //!
 //! Between two ranks `all_at_once` and `eager` are generic over element and operator: a few
 //! elements are combined where they are read. All else gets a [`Kernel`], called once per slice.
