@@ -31,16 +31,25 @@ pub(crate) trait ByParts {
 /// How blocks that are not few are copied.
 #[derive(Clone, Copy)]
 struct Delivery {
-    /// Whether the results are too large for any cache, and so go round them.
-    stream: bool,
+    /// The elements, the times that the ranks together touch them, and their bytes.
+    touched: [usize; 3],
+    /// Bytes that are touched from which the results are too large for any cache, and so go round
+    /// them.
+    stream_from: usize,
 }
 
 impl Delivery {
+    /// Values that are used at once.
+    const TO_CACHE: Self = Delivery { touched: [0; 3], stream_from: usize::MAX };
+
     /// If the ranks together touch `len` elements of `size` bytes so many times.
     #[inline(always)]
     fn of(work: &Workspace, len: usize, times: usize, size: usize) -> Self {
-        let touched = len.saturating_mul(size).saturating_mul(times);
-        Delivery { stream: touched >= work.stream_from }
+        Delivery { touched: [len, times, size], stream_from: work.stream_from }
+    }
+
+    fn streams(self) -> bool {
+        self.touched.into_iter().fold(1, usize::saturating_mul) >= self.stream_from
     }
 
     /// Copies a block of so many bytes to `to`.
@@ -54,7 +63,7 @@ impl Delivery {
         unsafe {
             match bytes <= EAGER {
                 true => copy_few(to, from, bytes),
-                false if self.stream && bytes >= board::BLOCK => stream::copy(to, from, bytes),
+                false if bytes >= board::BLOCK && self.streams() => stream::copy(to, from, bytes),
                 false => copy_bytes(to, from, bytes),
             }
         }
@@ -64,8 +73,11 @@ impl Delivery {
 /// The peers, each rank beginning with its successor, so that not all look at one rank's words.
 #[inline(always)]
 fn peers(port: &Port) -> impl Iterator<Item = usize> + use<> {
-    let (rank, p) = (port.rank(), port.size());
-    (rank + 1..p).chain(0..rank)
+    let (mut peer, p) = (port.rank(), port.size());
+    (1..p).map(move |_| {
+        peer = if peer + 1 == p { 0 } else { peer + 1 };
+        peer
+    })
 }
 
 /// Of each peer its rank, and where its block of `counts` begins, and how long it is. A single
@@ -125,14 +137,14 @@ impl GivenBlocks<'_> {
         begun: StartedCall,
         given: &mut usize,
     ) -> Result<(), Stop> {
-        let mut unlogged = Some(begun);
+        let mut is_logged = false;
         for (peer, (begin, len)) in blocks_of_peers(port, self.counts) {
             if root.is_some_and(|root| root != peer) {
                 continue;
             }
             if !port.has_room(peer) {
                 // On record before it waits.
-                if let Some(begun) = unlogged.take() {
+                if !std::mem::replace(&mut is_logged, true) {
                     port.log_call(begun);
                 }
                 port.await_room(peer)?;
@@ -142,7 +154,7 @@ impl GivenBlocks<'_> {
             unsafe { port.give_block(peer, block, self.size, self.are_lent) };
             *given += 1;
         }
-        if let Some(begun) = unlogged {
+        if !is_logged {
             port.log_call(begun);
         }
         Ok(())
@@ -175,8 +187,9 @@ impl ByParts for &Call<'_, RawBuffers<'_>> {
         let delivery = Delivery::of(work, total(recv), 2 * p, size);
         for (peer, (begin, expected)) in blocks_of_peers(port, recv) {
             let (part, got) = port.look_at_block(peer, expected, size)?;
-            if part.len != expected {
-                return Err(port.unequal_block(peer, got, (expected, part.len)));
+            if part.bytes != expected * size.max(1) {
+                let lens = (expected, part.bytes / size.max(1));
+                return Err(port.unequal_block(peer, got, lens));
             }
             // SAFETY: the block of the output that is for this peer, which gives as many elements
             // of the same type (fingerprint), until we consume them.
@@ -200,7 +213,8 @@ fn look_at_all(
     spans.clear();
     spans.resize(port.size(), own);
     for peer in peers(port) {
-        spans[peer] = port.look_at_block(peer, own.len, size)?.0;
+        let (part, _) = port.look_at_block(peer, own.len, size)?;
+        spans[peer] = Span { at: part.at, len: part.bytes / size.max(1) };
     }
     let total = spans.iter().try_fold(0usize, |sum, span| sum.checked_add(span.len));
     Ok(total.expect("the blocks sum to more than memory can hold"))
@@ -257,8 +271,8 @@ impl<T: Element> ByParts for Collection<'_, T> {
             let own = if counts.len() == 1 { 0 } else { rank };
             let at = send[before(counts, own)..].as_ptr().cast();
             let total = look_at_all(port, &mut work.spans, Span { at, len: counts[own] }, size)?;
-            lens.extend(work.spans.iter().map(|span| span.len));
-            all.reserve_exact(total);
+            lens = work.spans.iter().map(|span| span.len).collect();
+            all = Vec::with_capacity(total);
             let delivery = Delivery::of(work, total, p + counts.len(), size);
             // SAFETY: there is room for all, of which all are written.
             unsafe {
@@ -382,7 +396,7 @@ impl<T> ByParts for OwnedExchange<'_, T> {
         // for this rank, which alone reads them, once; their owners forget those taken. From here
         // on nothing can fail until this rank has finished.
         unsafe {
-            take_all(port, spans, end.cast(), size, Delivery { stream: false });
+            take_all(port, spans, end.cast(), size, Delivery::TO_CACHE);
             inbox.set_len(len);
         }
         parcels.has_taken_own = true;

@@ -3,7 +3,7 @@
 //! where it lies, and the giver awaits that.
 
 use super::super::fingerprint::{CallParams, Fingerprint, PayloadKind};
-use super::slot_layout::{Span, WordBytes};
+use super::slot_layout::WordBytes;
 use super::{EagerAddress, Port, StartedCall, Stop};
 use crate::mailbox::{EAGER, FIRST, Header, LONG, offset};
 use std::panic::Location;
@@ -217,15 +217,14 @@ impl Port {
         peer: usize,
         probable: usize,
         size: usize,
-    ) -> Result<(Span, Header), Stop> {
+    ) -> Result<(GivenPart, Header), Stop> {
         if !self.has_part_soon(peer, probable * size) {
             self.await_part(peer)?;
         }
         self.look_at_arrived(peer, |got, body| {
             let kind = Fingerprint(got.check).kind();
             // SAFETY: the header agrees, so the message is one of a block; it is not consumed yet.
-            let part = unsafe { GivenPart::of(kind, body, size) };
-            (Span { at: part.at, len: part.bytes / size.max(1) }, got)
+            (unsafe { GivenPart::of(kind, body, size) }, got)
         })
     }
 
