@@ -65,7 +65,7 @@ mod tests {
                 any = [comm.port.counts_waits()];
                 comm.all_reduce(&mut any, Or);
             }
-            (counts || comm.port.is_crowded(), any[0])
+            (counts || comm.port.shared().world().is_crowded(), any[0])
         });
         assert_eq!(run.unwrap()[0], (true, false));
     }

@@ -92,8 +92,9 @@ impl Comm {
                 return true;
             }
             // A failure elsewhere, which is none of this run's; or a rank waits until this one has
-            // looked for its message (`Port::post_tagged`).
+            // looked for its message (`Port::post_tagged`), or has seen it off its core.
             world.reopen(member, run);
+            world.look_at_cores(member, member);
             Thread::here().publish();
         }
     }

@@ -208,10 +208,10 @@ impl Comm {
     /// See [`leave`](crate::engine::leave).
     pub(crate) fn leave_run(self) {
         let (shared, run) = (self.port.shared().clone(), self.port.run());
-        let (member, crowded) = (shared.member(self.port.rank()), self.port.is_crowded());
+        let member = shared.member(self.port.rank());
         drop(self);
         shared.world().leave(member, run);
-        shared.wake_everybody(crowded);
+        shared.wake_everybody();
     }
 
     /// Chooses the algorithms of later calls, for callers that keep no view; none: as before.

@@ -14,6 +14,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::mask::{MAX_PU, format_list};
+/// The affinity mask of a thread of this process; of 0: the calling one.
+pub(crate) use platform::get as mask_of;
 
 thread_local! {
     /// The mask that this thread had before Phalanx first bound it; `None` if it never did.
@@ -330,7 +332,7 @@ mod platform {
 
     /// `sched_getaffinity` of a thread (0: the calling one), with a mask that grows until the
     /// kernel's fits.
-    pub(super) fn get(thread: u64) -> Result<Vec<usize>, PinError> {
+    pub(crate) fn get(thread: u64) -> Result<Vec<usize>, PinError> {
         let thread = libc::pid_t::try_from(thread).unwrap_or(0);
         let mut words = vec![0_usize; 1024 / WORD_BITS];
         loop {
@@ -380,7 +382,7 @@ mod platform {
 mod platform {
     use super::{MAX_PU, PinError};
 
-    pub(super) fn get(_thread: u64) -> Result<Vec<usize>, PinError> {
+    pub(crate) fn get(_thread: u64) -> Result<Vec<usize>, PinError> {
         Err(PinError::Unsupported)
     }
 
@@ -421,8 +423,11 @@ mod tests {
                 assert_eq!(allowed_pus().unwrap(), given);
             }
             unpin().unwrap();
-            assert_eq!(current_mask().unwrap(), given);
+            assert_eq!((current_mask().unwrap(), inherited()), (given.clone(), None));
             unpin().unwrap();
+            drop(BoundForNow::to(given[0]).unwrap());
+            drop(BoundForNow::among(&given[..1]).unwrap());
+            assert_eq!((current_mask().unwrap(), inherited()), (given, None));
         });
     }
 
@@ -499,7 +504,7 @@ mod tests {
                 }
                 let error = pin_current_thread(absent).unwrap_err();
                 assert!(error.to_string().contains(&absent.to_string()), "{error}");
-                assert_eq!(current_mask().unwrap(), given);
+                assert_eq!((current_mask().unwrap(), inherited()), (given.clone(), None));
             }
             assert!(restore(&[]).is_err());
             assert_eq!(current_mask().unwrap(), given);

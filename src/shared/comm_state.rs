@@ -99,7 +99,7 @@ pub(crate) struct CommState {
     counts: Said,
 }
 
-static NEXT_ID: PlainU64 = PlainU64::new(1);
+static NEXT_ID: PlainU64 = PlainU64::new(1); // It only grows.
 
 impl CommState {
     /// The words of a communicator of the world's ranks `members`. `apart`: the
@@ -323,9 +323,9 @@ impl CommState {
         }
     }
 
-    /// Wakes all ranks that sleep in this communicator: the run is over; `crowded`: its ranks
-    /// outnumber cores.
-    pub(crate) fn wake_everybody(&self, crowded: bool) {
+    /// Wakes all ranks that sleep in this communicator: the run is over.
+    pub(crate) fn wake_everybody(&self) {
+        let crowded = self.world.is_crowded();
         if crowded {
             self.events.iter().for_each(Events::wake_everybody);
         }

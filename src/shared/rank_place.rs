@@ -14,7 +14,6 @@ pub(crate) struct RankPlace {
     pub(crate) rank: usize,
     pub(crate) run: u64,
     pub(crate) wait: Wait,
-    pub(crate) crowded: bool,
 }
 
 impl RankPlace {
@@ -27,9 +26,9 @@ impl RankPlace {
 
     /// This rank has published something for `peer`, which may sleep until any rank does.
     pub(crate) fn wake(&self, peer: usize) {
-        let RankPlace { hold, rank, crowded, .. } = self;
+        let RankPlace { hold, rank, .. } = self;
         let seat = hold.seat(peer);
-        let may_sleep = *crowded || seat.mark().is_set();
+        let may_sleep = hold.world().is_crowded() || seat.mark().is_set();
         let is_near = || hold.group(peer) == hold.group(*rank);
         if may_sleep && seat.berth().call(*rank, || true) && is_near() {
             has_woken_neighbour();
@@ -64,7 +63,7 @@ impl RankPlace {
     /// Ends the run for a cause that is to follow, and declares that this rank touches nobody's
     /// memory in the communicator any more: it never goes on with the calls that it has started.
     pub(crate) fn give_up(&self) {
-        let &RankPlace { ref hold, rank, run, crowded, .. } = self;
+        let &RankPlace { ref hold, rank, run, .. } = self;
         let (world, member) = (hold.world(), hold.member(rank));
         drop(world.poison(run, member, None));
         hold.leave(rank);
@@ -72,6 +71,6 @@ impl RankPlace {
         if !world.is_inside(member) {
             world.leave(member, run);
         }
-        hold.wake_everybody(crowded);
+        hold.wake_everybody();
     }
 }

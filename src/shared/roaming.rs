@@ -13,17 +13,18 @@ use super::team_state::TeamState;
 use crate::fork;
 use crate::machine::affinity::{self, BoundForNow, PinError};
 use crate::mailbox::{RefusedMemory, collect};
+use crate::sorted::Arrange;
 use crate::sync::diagnostic::{AtomicBool, AtomicU64, Mutex, Ordering::Relaxed};
 use crate::wait::{is_to_return, is_to_roam};
 use std::cell::Cell;
 use std::ops::DerefMut;
 
-/// Waits of a thread, or sleeps of another number, between two looks at its own binding.
+/// Waits of a thread, or sleeps of another number, between two looks at cores.
 const RARELY: u32 = 1024;
 const SLEEP: u32 = 64;
 
 crate::sync::thread_local! {
-    /// Waits since the last look.
+    /// Its waits; they wrap.
     static WAITS: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -146,29 +147,58 @@ impl TeamState {
         }
     }
 
-    /// `rank`, the calling one, waits long, or is about to sleep: now and then it binds itself
-    /// again, if it has lost its core for a while (a cpuset that shrank and grew, a processor that
-    /// was offline).
+    /// `rank`, the calling one, waits long, or is about to sleep: now and then it looks at the cores
+    /// of its thread and of another rank's.
     #[inline(always)]
-    pub(super) fn perhaps_bind(&self, rank: usize, sleeps: bool) {
-        let waits = WAITS.get() + if sleeps { SLEEP } else { 1 };
-        WAITS.set(waits % RARELY);
-        if waits >= RARELY {
-            self.bind_again(rank);
+    pub(super) fn perhaps_look_at_cores(&self, rank: usize, sleeps: bool) {
+        let (before, more) = (WAITS.get(), if sleeps { SLEEP } else { 1 });
+        let waits = before.wrapping_add(more);
+        WAITS.set(waits);
+        if waits / RARELY != before / RARELY {
+            self.look_at_cores(rank, (waits / RARELY) as usize % self.ranks());
         }
     }
 
+    /// `rank`, the calling one, binds itself again if it has lost its core for a while (a cpuset
+    /// that shrank and grew, `taskset`, a processor that was offline), and counts the units on
+    /// which the ranks may run, if it or `other` has no core of its own, or any rank had none: if
+    /// these are too few, ranks wait as those of a team that is made there. `other` may hear that
+    /// it is to look, too: a rank that is always awaited never waits.
     #[cold]
     #[inline(never)]
-    fn bind_again(&self, rank: usize) {
+    pub(crate) fn look_at_cores(&self, rank: usize, other: usize) {
+        if cfg!(shuttle) {
+            return;
+        }
         // As long as it is held nobody leaves and nobody comes back.
         let (away, _inside) = self.roaming().away();
-        let is_bound = self.roaming().threads[rank].load(Relaxed) == affinity::thread_number();
-        if let Some(unit) = self.cores().unit(rank)
-            && is_bound
-            && away.iter().all(|it| it.rank != rank)
+        let (cores, own) = (self.cores(), affinity::thread_number());
+        // A child of a fork has it from its parent.
+        self.thread(rank).inspect(|it| it.number.store(own, Relaxed));
+        let number = |it: usize| self.roaming().threads[it].load(Relaxed);
+        let unit = |it| cores.unit(it).filter(|_| away.is_empty() && number(it) != 0);
+        if let Some(unit) = unit(rank)
+            && number(rank) == own
         {
             affinity::bind_again(unit);
+        }
+        let mask = |it| affinity::mask_of(self.thread(it)?.number.load(Relaxed)).ok();
+        let (Some(mut units), Some(its)) = (mask(rank), mask(other)) else { return };
+        let is_home = |it, mask: &[usize]| unit(it).is_some_and(|unit| mask == [unit]);
+        if is_home(rank, &units) && is_home(other, &its) && !cores.have_shrunk() {
+            return;
+        }
+        if unit(other).is_some_and(|unit| its.len() > 1 && its.contains(&unit)) {
+            self.shut(other, self.run());
+        }
+        if units.len() < self.ranks() {
+            let Some(all) = (0..self.ranks()).map(mask).collect::<Option<Vec<_>>>() else { return };
+            units = all.concat();
+            units.arrange();
+            units.dedup();
+        }
+        if cores.set_left(units.len()) {
+            self.find_crowd(0);
         }
     }
 

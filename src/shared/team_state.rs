@@ -3,28 +3,24 @@
 
 use super::call_log::{CallLog, RankState, nobody, run_pass};
 use super::cause::Cause;
-#[cfg(not(loom))]
-use super::long_wait::StallText;
 use super::long_wait::{LongWait, StallWarning, Unended};
 use super::recorder::Recorder;
-#[cfg(not(loom))]
-use super::roaming::Roaming;
-#[cfg(not(loom))]
-use super::thread::RankWait;
 use super::thread::{ANYBODY, OpenCalls, Seen, Thread, WaitEdge};
 use crate::error::{Activity, CallSite, Error, RankReport, say};
 use crate::mailbox::{RefusedMemory, collect};
-#[cfg(not(loom))]
-use crate::sync::diagnostic;
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
 use crate::sync::{AtomicPtr, AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish};
 use crate::wait::{Cores, is_oversubscribed_by};
 use crossbeam_utils::CachePadded;
 use std::ops::DerefMut;
 use std::panic::AssertUnwindSafe;
-#[cfg(not(loom))]
-use std::sync::{Arc, Weak};
 use std::time::Duration;
+#[cfg(not(loom))]
+use {
+    super::{long_wait::StallText, roaming::Roaming, thread::RankWait},
+    crate::sync::diagnostic,
+    std::sync::{Arc, Weak},
+};
 
 /// Drops a cause that nobody wants, or anything else that may hold a panic's
 /// payload, of which the `Drop` may panic.
@@ -53,9 +49,11 @@ pub(crate) struct TeamState {
     /// Runs up to this number are to end. Changed by RMWs only. In a line of its own: whoever
     /// begins a run writes to it.
     cancel: CachePadded<AtomicU64>,
+    /// See [`is_crowded`](TeamState::is_crowded).
+    crowded: AtomicBool,
     /// Whether ranks outnumbered cores when the run began; written between
     /// runs, so that all ranks of a run see the same.
-    crowded: AtomicBool,
+    was_crowded: AtomicBool,
     /// Whether the process is a child of a fork, and the ranks are in its parent.
     of_parent: AtomicBool,
     /// Why, and of which run.
@@ -81,7 +79,7 @@ pub(crate) struct TeamState {
 /// In [`TeamState::cancel`]: all runs, also those to come.
 pub(crate) const EVERY_RUN: u64 = u64::MAX;
 
-static NEXT_ID: PlainU64 = PlainU64::new(1);
+static NEXT_ID: PlainU64 = PlainU64::new(1); // It only grows.
 
 /// Those of the process.
 #[cfg(not(loom))]
@@ -126,6 +124,7 @@ impl TeamState {
             poison: AtomicU64::new(0),
             cancel: CachePadded::new(AtomicU64::new(0)),
             crowded: AtomicBool::new(false),
+            was_crowded: AtomicBool::new(false),
             of_parent: AtomicBool::new(false),
             cause: Mutex::new(None),
             lines: collect(ranks, |_| CachePadded::new(line()))?,
@@ -373,25 +372,40 @@ impl TeamState {
         unsafe { thread.as_ref() }
     }
 
+    /// Whether ranks outnumber cores, as was seen last. Ranks may differ for a while: one that tells
+    /// something may miss a sleeper then, which wakes by itself.
+    pub(crate) fn is_crowded(&self) -> bool {
+        // Relaxed: a hint.
+        self.crowded.load(Ordering::Relaxed)
+    }
+
     /// Whether ranks outnumbered cores when the run began: the same answer on
     /// every rank.
-    pub(crate) fn is_crowded(&self) -> bool {
+    pub(crate) fn was_crowded(&self) -> bool {
         // Relaxed: the dispatch of the run publishes it.
-        self.crowded.load(Ordering::Relaxed)
+        self.was_crowded.load(Ordering::Relaxed)
     }
 
     /// Whether they outnumber cores if `ranks` more ranks run.
     pub(crate) fn will_be_crowded(&self, ranks: usize) -> bool {
-        is_oversubscribed_by(ranks) || self.cores.are_shared()
+        is_oversubscribed_by(ranks) || self.cores.are_shared(self.ranks())
+    }
+
+    /// Finds out whether ranks outnumber cores, `ranks` of which are not in the crowd yet.
+    pub(crate) fn find_crowd(&self, ranks: usize) {
+        // Only if it is news: other ranks may have the line.
+        let crowded = self.will_be_crowded(ranks);
+        if crowded != self.is_crowded() {
+            self.crowded.store(crowded, Ordering::Relaxed);
+        }
     }
 
     /// Begins the next run, of `ranks` ranks that are not in the crowd yet, and
     /// returns its number. Only while no rank runs.
     pub(crate) fn begin(&self, ranks: usize) -> u64 {
-        // Only if it is news: the ranks of the run before may still have the line.
-        let crowded = self.will_be_crowded(ranks);
-        if crowded != self.is_crowded() {
-            self.crowded.store(crowded, Ordering::Relaxed);
+        self.find_crowd(ranks);
+        if self.is_crowded() != self.was_crowded() {
+            self.was_crowded.store(self.is_crowded(), Ordering::Relaxed);
         }
         // Relaxed: the dispatch of the run publishes it.
         let run = self.run.load(Ordering::Relaxed) + 1;

@@ -165,39 +165,34 @@ fn a_crowd_alone() {
         team.run(|comm| comm.barrier()).unwrap();
         assert_eq!(team.shared.world.is_crowded(), is_crowded);
     }
-}
-
-/// Others take a worker's core away for a while: a cpuset that shrinks and grows, `taskset`.
-#[cfg(all(target_os = "linux", not(any(miri, shuttle))))]
-#[test]
-fn a_worker_that_has_lost_its_core_is_bound_again_as_it_waits() {
-    use crate::Wait;
-    use crate::machine::affinity::{allowed_pus, change, current_mask, thread_number};
-    let allowed = allowed_pus().unwrap();
-    for (ranks, wait) in [(2, Wait::Park), (2, Wait::Auto), (2 * allowed.len() + 1, Wait::Auto)] {
+    // In a run, the masks of all ranks shrink to one core, and grow again.
+    let cases = [(2, Wait::Auto), (2, Wait::Park), (2 * allowed.len() + 1, Wait::Auto)];
+    for ((ranks, wait), one) in cases.into_iter().flat_map(|case| [(case, 0), (case, 1)]) {
         let team = Team::builder().ranks(ranks).wait(wait).build().unwrap();
-        let own = team.bindings()[1].pu.unwrap();
-        let number = team.run(|_| thread_number()).unwrap()[1];
-        assert!(change(number, &[own], &allowed));
-        let lost = team.bindings()[1].problem.is_some();
-        assert_eq!(lost, allowed.len() > 1);
-        let masks = team.run(|comm| {
-            // Waits of rank 1 that are long: it hears in time, however long the machine takes.
-            for _ in 0..20_000 {
-                let mut is_home = [comm.rank() == 1 && current_mask().unwrap() == [own]];
-                comm.broadcast(&mut is_home, 1);
-                if is_home[0] {
-                    break;
-                }
-                if comm.rank() == 0 {
-                    (0..500).for_each(|_| crate::sync::yield_now());
-                }
+        let (homes, ones) = (team.bindings(), allowed.get(one..=one).unwrap_or(&allowed));
+        let threads = team.run(|_| affinity::thread_number()).unwrap();
+        team.run(|comm| {
+            for has_shrunk in [true, false, true, false] {
                 comm.barrier();
+                let to = if has_shrunk { ones } else { &allowed };
+                let is_changed = |&it: &u64| affinity::change(it, &allowed, to);
+                assert!(comm.rank() > 0 || threads.iter().all(is_changed));
+                let are_lost = team.bindings().iter().any(|it| it.problem.is_some());
+                assert!(are_lost || comm.rank() > 0 || ranks == 2 || to == allowed);
+                let is_crowded = has_shrunk && allowed.len() > 1 || ranks > allowed.len();
+                let (since, mut agree) = (std::time::Instant::now(), [false]);
+                while !agree[0] {
+                    assert!(since.elapsed().as_secs() < 60, "{ranks}, {has_shrunk}, {wait:?}");
+                    (0..100).for_each(|_| comm.barrier());
+                    let (mask, home) = (affinity::current_mask().unwrap(), homes[comm.rank()].pu);
+                    let is_home = comm.rank() == 0 || home.is_some_and(|home| mask == [home]);
+                    agree = [team.shared.world.is_crowded() == is_crowded && has_shrunk | is_home];
+                    comm.all_reduce(&mut agree, crate::op::And);
+                }
             }
-            current_mask().unwrap()
-        });
-        assert_eq!(masks.unwrap()[1], [own], "{ranks} ranks, {wait:?}");
-        assert_eq!(team.bindings()[1].problem, None);
+        })
+        .unwrap();
+        assert!(team.bindings().iter().all(|it| it.problem.is_none()));
     }
 }
 

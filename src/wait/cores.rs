@@ -27,6 +27,8 @@ pub(crate) struct Cores {
     /// By place in `all`: the number of its memory, if its ranks may roam there.
     memories: Box<[Option<usize>]>,
     are_shared: bool,
+    /// On how many units the ranks may run, as was seen last; 0: nobody has looked.
+    left: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -69,13 +71,30 @@ impl Cores {
         };
         let memories = units.iter().map(memory).collect();
         let are_shared = all.iter().any(|core| core.ranks > 1);
-        Cores { of, all, memories, units: units.into(), are_shared }
+        Cores { of, all, memories, units: units.into(), are_shared, left: AtomicUsize::new(0) }
     }
 
-    /// Whether ranks of the team share a core: by its placement, or where the process had fewer
-    /// cores than before when the team was made.
-    pub(crate) fn are_shared(&self) -> bool {
-        self.are_shared
+    /// Whether the `ranks` ranks of the team share cores: by its placement, or where it has fewer
+    /// cores than it was made for.
+    pub(crate) fn are_shared(&self, ranks: usize) -> bool {
+        self.are_shared || self.have_left(ranks)
+    }
+
+    /// Whether there are fewer than `units` units left.
+    fn have_left(&self, units: usize) -> bool {
+        (1..units).contains(&self.left.load(Relaxed))
+    }
+
+    /// Whether ranks have lost their units.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn have_shrunk(&self) -> bool {
+        self.have_left(self.units.len())
+    }
+
+    /// The ranks may run on so many units now. Whether that is news.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn set_left(&self, units: usize) -> bool {
+        self.left.swap(units, Relaxed) != units
     }
 
     /// The processing units among which `rank` may roam, sorted: its own, and others of the team in
@@ -119,7 +138,7 @@ impl Cores {
     pub(crate) fn is_alone(&self, rank: usize) -> bool {
         let Some(core) = self.of(rank) else { return false };
         let core = &self.all[core];
-        !HAS_WOKEN.get() && core.asleep.load(Relaxed) + 1 >= core.ranks
+        !HAS_WOKEN.get() && !self.have_shrunk() && core.asleep.load(Relaxed) + 1 >= core.ranks
     }
 
     /// `rank`, the caller, sleeps as long as the result lives.

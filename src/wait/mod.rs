@@ -97,6 +97,7 @@ use std::time::Duration;
 
 /// In the checkers' hands no time is lost.
 #[cfg(any(loom, shuttle))]
+#[cfg_attr(loom, allow(dead_code))] // Loom has no clock.
 mod lost_time {
     pub(crate) fn asleep(sleep: impl FnOnce() -> bool) {
         sleep();
@@ -112,24 +113,19 @@ mod lost_time {
         false
     }
 
-    #[cfg(not(loom))]
-    mod unless_loom {
-        pub(crate) fn is_to_roam() -> bool {
-            false
-        }
-
-        pub(crate) fn is_to_return() -> bool {
-            true
-        }
-
-        pub(in super::super) fn spin(_learns: bool) -> std::time::Duration {
-            super::super::SPIN
-        }
-
-        pub(in super::super) fn note_wait(_since: crate::sync::Instant, _has_spun: bool) {}
+    pub(crate) fn is_to_roam() -> bool {
+        false
     }
-    #[cfg(not(loom))]
-    pub(crate) use unless_loom::*;
+
+    pub(crate) fn is_to_return() -> bool {
+        true
+    }
+
+    pub(super) fn spin(_learns: bool) -> std::time::Duration {
+        super::SPIN
+    }
+
+    pub(super) fn note_wait(_since: crate::sync::Instant, _has_spun: bool) {}
 }
 
 /// How the ranks of a team wait for each other.
@@ -179,7 +175,8 @@ const SPIN_ALONE: Duration = Duration::from_micros(50);
 
 /// Ranks that are in a run right now, over all teams of the process.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
-/// Cores that this process may use.
+/// The most cores that this process may use, as was known: a fact that stays. Teams that have fewer
+/// know that themselves ([`Cores`]).
 static CORES: AtomicUsize = AtomicUsize::new(1);
 
 /// Raises the number of cores known to be usable. For tests: if `PHALANX_TEST_SLEEP` is set, there
@@ -191,9 +188,7 @@ pub(crate) fn know_cores(n: usize) {
         return mode::force();
     }
     #[cfg(not(loom))]
-    let _inside = crate::fork::inside();
-    #[cfg(not(loom))]
-    mode::begin();
+    let _inside = (crate::fork::inside(), mode::begin());
     asymmetric_fence::prepare();
     CORES.fetch_max(n, Ordering::Relaxed);
 }
@@ -344,18 +339,12 @@ impl Backoff {
     /// answer takes between distant cores: a pause is as long as an exchange
     /// between near ones. The crowd is not asked: who starts a run writes to its
     /// line.
-    #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn looks(&self) -> u32 {
-        let at_first = self.looks == 0 && self.yields == 0;
+        let at_first = self.looks == 0 && self.yields == 0 && !cfg!(any(loom, shuttle));
         match self.wait {
             Wait::Auto | Wait::Spin if at_first => 16 * LOOKS,
             _ => 1,
         }
-    }
-
-    #[cfg(any(loom, shuttle))]
-    pub(crate) fn looks(&self) -> u32 {
-        1
     }
 
     /// Whether this wait has outlasted the spinning stage.

@@ -30,7 +30,7 @@ pub(crate) use start::Form;
 
 use super::Comm;
 use super::diagnose::{disagree, disagree_with_waiting};
-use crate::error::Error;
+use crate::error::{At, Error};
 use crate::shared::{Disagreement, Signature, Stop, Thread};
 use crate::sync::{catch_unwind, panicking, resume_unwind};
 use running::{Failure, Whose};
@@ -266,7 +266,7 @@ impl<'scope> Requests<'scope, '_> {
     }
 
     #[inline]
-    fn wait_at<B>(&mut self, request: OpenRequest<'scope, B>, at: &'static Location<'static>) -> B {
+    fn wait_at<B>(&mut self, request: OpenRequest<'scope, B>, at: At) -> B {
         let slot = match request.state {
             RequestState::Over(gives) => return gives,
             RequestState::Open(slot) => slot,
@@ -284,7 +284,7 @@ impl<'scope> Requests<'scope, '_> {
     ///
     /// # Safety
     /// As [`ScopeSlots::complete`].
-    unsafe fn wait_to(&mut self, slot: usize, to: *mut u8, at: &'static Location<'static>) {
+    unsafe fn wait_to(&mut self, slot: usize, to: *mut u8, at: At) {
         // SAFETY: passed on.
         unsafe {
             if !self.open.complete(slot, to) {
@@ -386,7 +386,7 @@ impl<'scope> Requests<'scope, '_> {
 
     /// Looks at the facts that would end a wait for the request, and at all else that the thread
     /// has started; whether the request is complete.
-    fn look_around(&mut self, slot: usize, at: &'static Location<'static>) -> bool {
+    fn look_around(&mut self, slot: usize, at: At) -> bool {
         static SIG: Signature = Signature::of::<()>("test", "");
         if !self.comm.check_usable((&SIG, at)) {
             self.comm.nothing_to_return();
@@ -394,9 +394,7 @@ impl<'scope> Requests<'scope, '_> {
         if !self.open.is_open(slot) {
             return true;
         }
-        if self.comm.port.is_crowded() {
-            crate::sync::yield_now();
-        }
+        self.comm.port.let_others_run();
         if self.comm.port.is_recorded() && self.open.look(slot) == Progress::Done {
             return true;
         }
@@ -428,20 +426,20 @@ impl<'scope> Requests<'scope, '_> {
 
     /// Completes all.
     #[inline(always)]
-    fn complete(&mut self, at: &'static Location<'static>) {
+    fn complete(&mut self, at: At) {
         if self.open.has_open() {
             self.complete_open(at);
         }
     }
 
-    fn complete_open(&mut self, at: &'static Location<'static>) {
+    fn complete_open(&mut self, at: At) {
         while let Some(slot) = self.open.first_open() {
             self.wait_for(&[slot], at);
         }
     }
 
     /// Waits until the request of one of the slots is complete; returns its index.
-    fn wait_for(&mut self, slots: &[usize], at: &'static Location<'static>) -> usize {
+    fn wait_for(&mut self, slots: &[usize], at: At) -> usize {
         if self.comm.port.is_recorded() {
             return self.wait_recorded(slots, at);
         }
@@ -450,7 +448,7 @@ impl<'scope> Requests<'scope, '_> {
 
     /// Waits as [`wait_for`](Requests::wait_for) does, in a record of the run.
     #[cold]
-    fn wait_recorded(&mut self, slots: &[usize], at: &'static Location<'static>) -> usize {
+    fn wait_recorded(&mut self, slots: &[usize], at: At) -> usize {
         let Some(sig) = self.open.sig(slots[0]) else { return 0 }; // Of several it is complete.
         self.comm.port.record_completion(sig, at);
         let mut awaited = Vec::new();

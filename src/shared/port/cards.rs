@@ -33,7 +33,6 @@ pub(crate) struct Place {
     pub(super) rank: usize,
     pub(super) run: u64,
     pub(super) wait: Wait,
-    pub(super) crowded: bool,
     pub(super) peer: usize,
     /// Any rank may publish it; `peer` is none of the others.
     pub(super) by_any: bool,
@@ -54,8 +53,8 @@ impl Place {
     /// Waits until `ready`, which goes on with the request. `since`: when the wait began, if it is
     /// recorded.
     pub(crate) fn wait(&self, since: Option<u64>, ready: &mut dyn Question) -> Result<(), Stop> {
-        let &Place { ref shared, rank, run, wait, crowded, peer, by_any } = self;
-        let waiter = Waiter { shared, rank, run, wait, crowded };
+        let &Place { ref shared, rank, run, wait, peer, by_any } = self;
+        let waiter = Waiter { shared, rank, run, wait };
         let what = if by_any { For::Anybody } else { For::Peer };
         waiter.wait_long(peer, (what, 0), since, ready)
     }
@@ -98,14 +97,14 @@ impl Port {
     }
 
     fn await_column(&mut self, before: u64) -> Result<(), Stop> {
-        let Port { shared, rank, run, wait, crowded, .. } = self;
-        let waiter = Waiter { shared, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
+        let &mut Port { ref shared, rank, run, wait, .. } = self;
+        let waiter = Waiter { shared, rank, run, wait };
         let has_finished = |rank: usize| done(shared, rank) >= before;
         let p = shared.size();
         // The own request ends by a call that `wait_long` goes on with.
-        for peer in (0..p).map(|d| (*rank + d) % p) {
+        for peer in (0..p).map(|d| (rank + d) % p) {
             if !has_finished(peer) {
-                let of = if peer == *rank { (*rank + 1) % p } else { peer };
+                let of = if peer == rank { (rank + 1) % p } else { peer };
                 let since = shared.record_time();
                 waiter.wait_long(of, (For::Peer, 0), since, &mut || has_finished(peer))?;
             }
@@ -315,15 +314,15 @@ impl<'a> RankCards<'a> {
 
     /// Where to wait for `peer`, at `at`.
     pub(crate) fn place(at: &RankPlace, peer: usize) -> Place {
-        let &RankPlace { ref hold, rank, run, wait, crowded } = at;
-        Place { shared: hold.clone(), rank, run, wait, crowded, peer, by_any: false }
+        let &RankPlace { ref hold, rank, run, wait } = at;
+        Place { shared: hold.clone(), rank, run, wait, peer, by_any: false }
     }
 
     /// Waits until no rank touches the memory that this one, at `at`, has shown in request
     /// `number`, after [`RankPlace::give_up`].
     pub(crate) fn quiesce(at: &RankPlace, number: u64) {
-        let &RankPlace { ref hold, rank, run, wait, crowded } = at;
-        let waiter = Waiter { shared: hold, rank, run, wait, crowded };
+        let &RankPlace { ref hold, rank, run, wait } = at;
+        let waiter = Waiter { shared: hold, rank, run, wait };
         let own = RankCards::of(at);
         for peer in (0..).map_while(|index| own.other(index)) {
             waiter.wait_to_the_end(peer, &mut || {

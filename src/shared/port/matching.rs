@@ -160,8 +160,8 @@ impl Port {
     /// This rank's place in the communicator.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn rank_place(&self) -> RankPlace {
-        let &Port { ref hold, rank, run, wait, crowded, .. } = self;
-        RankPlace { hold: hold.clone(), rank, run, wait, crowded }
+        let &Port { ref hold, rank, run, wait, .. } = self;
+        RankPlace { hold: hold.clone(), rank, run, wait }
     }
 
     /// Whether `latest` is that place.
@@ -442,9 +442,8 @@ impl TaggedRequest {
 
     /// Where to wait for it.
     pub(crate) fn place(&self, at: &RankPlace) -> Place {
-        let &RankPlace { ref hold, rank, run, wait, crowded } = at;
         let (peer, by_any) = self.waits_for(at);
-        Place { shared: hold.clone(), rank, run, wait, crowded, peer, by_any }
+        Place { by_any, ..super::RankCards::place(at, peer) }
     }
 
     /// The rank that is awaited there, and whether it stands for any.

@@ -95,7 +95,7 @@ pub(crate) struct Port {
     ring: Option<NonNull<EventRing>>,
     /// Looks before a wait counts as long.
     looks: u32,
-    /// Whether ranks outnumber cores in this run: the same on all ranks.
+    /// Whether ranks outnumber cores, as this rank has seen last.
     crowded: bool,
     /// Whether small all-to-all exchanges go through the gates: the same on all
     /// ranks.
@@ -233,21 +233,26 @@ impl Port {
 
     /// Refreshes the settings of the run: the budget of looks, and the use of gates.
     fn refresh_for_run(&mut self) {
+        self.follow_crowd();
+        // A port that counts its waits (`fades`) goes on.
+        if self.looks > 0 {
+            self.looks = self.usual_looks();
+        }
+        self.gated = self.shared.world().was_crowded() || self.size() <= FEW;
+    }
+
+    /// Looks whether ranks outnumber cores now.
+    fn follow_crowd(&mut self) {
         let crowded = self.shared.world().is_crowded();
         if crowded != self.crowded {
             self.crowded = crowded;
-            self.looks = 1;
+            self.looks = if self.is_recorded() { 0 } else { self.usual_looks() };
             for peer in &mut self.peers {
                 // SAFETY: a word of the state, which is kept.
                 let seat = unsafe { peer.seat.as_ref() };
                 peer.mark = NonNull::from(if crowded { &PERHAPS } else { seat.mark() });
             }
         }
-        // A port that counts its waits (`fades`) goes on.
-        if self.looks > 0 {
-            self.looks = self.usual_looks();
-        }
-        self.gated = crowded || self.size() <= FEW;
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -314,11 +319,6 @@ impl Port {
     /// cores few: each is a look at several words, and the awaited word comes with a turn.
     pub(crate) fn looks(&self) -> u32 {
         self.usual_looks().min(if self.crowded { LOOKS_CROWDED } else { u32::MAX })
-    }
-
-    /// Whether ranks outnumber cores.
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.crowded
     }
 
     pub(crate) fn wait_policy(&self) -> Wait {

@@ -171,7 +171,7 @@ impl Port {
     #[cold]
     #[inline(never)]
     pub(crate) fn await_part(&mut self, peer: usize) -> Result<(), Stop> {
-        self.await_message(peer)
+        self.await_message::<false>(peer)
     }
 
     /// Whether a part from `peer` comes soon, which is probably as long.

@@ -164,9 +164,9 @@ impl Port {
             Expected { header: self.header(PayloadKind::copied(len * size)), sig: self.sig, len };
         let bytes = len * size;
         if bytes > FIRST && bytes <= LONG {
-            self.await_two_lines(peer)?;
+            self.await_message::<true>(peer)?;
         } else {
-            self.await_message(peer)?;
+            self.await_message::<false>(peer)?;
         }
         let at = &mut self.peers[peer];
         let mut endpoint = at.endpoint();
@@ -192,7 +192,7 @@ impl Port {
         peer: usize,
         take: impl FnOnce(PayloadKind, *const u8) -> R,
     ) -> Result<R, Stop> {
-        self.await_message(peer)?;
+        self.await_message::<false>(peer)?;
         self.take_arrived(peer, take)
     }
 
@@ -244,7 +244,7 @@ impl Port {
         peer: usize,
         len: usize,
     ) -> Result<(PayloadKind, WordBytes), Stop> {
-        self.await_message(peer)?;
+        self.await_message::<false>(peer)?;
         let (slice, list) = (self.header(PayloadKind::SLICE), self.header(PayloadKind::LIST));
         let sig = self.sig;
         self.peers[peer].endpoint().read(|got, body| {
@@ -272,16 +272,8 @@ impl Port {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn await_message(&mut self, peer: usize) -> Result<(), Stop> {
-        if self.peers[peer].endpoint().poll_for::<false>(self.looks) {
-            return Ok(());
-        }
-        self.wait_more(peer, For::Peer, &mut |peer: &mut Peer| peer.endpoint().poll())
-    }
-
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn await_two_lines(&mut self, peer: usize) -> Result<(), Stop> {
-        if self.peers[peer].endpoint().poll_for::<true>(self.looks) {
+    pub(super) fn await_message<const TWO_LINES: bool>(&mut self, peer: usize) -> Result<(), Stop> {
+        if self.peers[peer].endpoint().poll_for::<TWO_LINES>(self.looks) {
             return Ok(());
         }
         self.wait_more(peer, For::Peer, &mut |peer: &mut Peer| peer.endpoint().poll())

@@ -19,14 +19,8 @@ use std::time::Duration;
 /// longer (one to two microseconds) before the wait is announced: an
 /// announcement is a line that the awaited rank's own waits would read, and
 /// so costs transfers on exchanges between distant cores.
-#[cfg(not(any(loom, shuttle)))]
-pub(super) const FEW_LOOKS: u32 = 64;
-#[cfg(not(any(loom, shuttle)))]
-pub(super) const MANY_LOOKS: u32 = 1000;
-#[cfg(any(loom, shuttle))]
-pub(super) const FEW_LOOKS: u32 = 1;
-#[cfg(any(loom, shuttle))]
-pub(super) const MANY_LOOKS: u32 = 1;
+pub(super) const FEW_LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
+pub(super) const MANY_LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 1000 };
 /// Looks at the awaited word at a started call, where ranks outnumber cores.
 pub(super) const LOOKS_CROWDED: u32 = 4;
 
@@ -90,12 +84,12 @@ struct RankSleeper<'a> {
     what: For,
     /// in this episode, or call,
     event: u64,
-    crowded: bool,
 }
 
 impl RankSleeper<'_> {
     fn patience(&self, wait: Wait) -> Backoff {
-        Backoff::new(wait, self.crowded.then_some(self.what.occasion())).learning()
+        let crowded = self.shared.world().is_crowded();
+        Backoff::new(wait, crowded.then_some(self.what.occasion())).learning()
     }
 
     /// Sleeps until the awaited word may have come, unless `over`: the word is there, or never will
@@ -107,9 +101,9 @@ impl RankSleeper<'_> {
         (nap, longest): (Duration, Duration),
         over: &mut dyn Question,
     ) {
-        let &RankSleeper { shared, rank, peer, what, event, crowded } = self;
-        let seat = shared.seat(rank);
-        if !crowded {
+        let &RankSleeper { shared, rank, peer, what, event } = self;
+        let (seat, world) = (shared.seat(rank), shared.world());
+        if !world.is_crowded() {
             let awaited =
                 if what == For::Anybody { Awaited::Everybody } else { Awaited::Rank(peer) };
             let is_seen = seat.mark().set();
@@ -121,7 +115,6 @@ impl RankSleeper<'_> {
             return;
         }
         let longest = nap.min(longest);
-        let world = shared.world();
         let (me, own) = (shared.member(rank), shared.group(rank));
         let mut alone =
             |over: &mut dyn Question| patience.spin_alone(world.cores(), me, world.ranks(), over);
@@ -184,7 +177,6 @@ pub(super) struct Waiter<'a> {
     pub(super) rank: usize,
     pub(super) run: u64,
     pub(super) wait: Wait,
-    pub(super) crowded: bool,
 }
 
 /// The nap of a rank whose mark all peers see: for events that have no wake, a peer that leaves or
@@ -234,6 +226,7 @@ impl Port {
         what: For,
         ready: &mut dyn PeerLook,
     ) -> Result<(), Stop> {
+        self.follow_crowd();
         let since = match self.look_recorded(peer, ready) {
             Looked::Ready => return Ok(()),
             Looked::Since(since) => Some(since),
@@ -245,9 +238,8 @@ impl Port {
         // Of two ranks everything is between the two.
         let what = if self.size() == 2 { For::Peer } else { what };
         let event = if what == For::All(Phase::Gates) { self.episode } else { self.calls };
-        let Port { shared, peers, rank, run, wait, crowded, .. } = self;
-        let (shared, at) = (&**shared, &mut peers[peer]);
-        let waiter = Waiter { shared, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
+        let &mut Port { ref shared, ref mut peers, rank, run, wait, .. } = self;
+        let (waiter, at) = (Waiter { shared, rank, run, wait }, &mut peers[peer]);
         let result = waiter.wait_long(peer, (what, event), since, &mut || ready.look(at));
         if since.is_none() {
             self.set_looks();
@@ -287,11 +279,10 @@ impl Waiter<'_> {
     /// that the thread has started. Whether `ready` was so after one of them.
     #[cfg(not(loom))]
     fn give_way(&self, occasion: Occasion, ready: &mut dyn Question) -> bool {
-        let Waiter { shared, rank, wait, crowded, .. } = self;
-        if !crowded || *wait != Wait::Auto {
+        let (world, me) = (self.shared.world(), self.shared.member(self.rank));
+        if !world.is_crowded() || self.wait != Wait::Auto {
             return false;
         }
-        let (world, me) = (shared.world(), shared.member(*rank));
         for _ in 0..TURNS {
             world.carry_on(me);
             if !give_way(occasion) {
@@ -315,14 +306,18 @@ impl Waiter<'_> {
         since: Option<u64>,
         ready: &mut dyn Question,
     ) -> Result<(), Stop> {
-        #[cfg(not(loom))]
-        if since.is_none() && self.give_way(what.occasion(), ready) {
-            return Ok(());
-        }
-        let Waiter { shared, rank, run, wait, crowded } = self;
-        let sleeper = RankSleeper { shared, rank: *rank, peer, what, event, crowded: *crowded };
+        let Waiter { shared, rank, run, wait } = self;
+        let sleeper = RankSleeper { shared, rank: *rank, peer, what, event };
         let world = shared.world();
         let (me, it) = (shared.member(*rank), shared.member(peer));
+        #[cfg(not(loom))]
+        {
+            world.perhaps_return();
+            world.perhaps_look_at_cores(me, false);
+            if since.is_none() && self.give_way(what.occasion(), ready) {
+                return Ok(());
+            }
+        }
         let by_any = what == For::Anybody;
         let awaited = if by_any { ANYBODY } else { it };
         let mut carried = world.carry_on(me);
@@ -335,11 +330,6 @@ impl Waiter<'_> {
                 world.edges(me, present.map(|other| shared.member(other)))
             }
         };
-        #[cfg(not(loom))]
-        {
-            world.perhaps_return();
-            world.perhaps_bind(me, false);
-        }
         let mut patience = sleeper.patience(*wait);
         let (mut rounds, mut has_napped) = (0_u32, false);
         let result = loop {
@@ -411,8 +401,8 @@ impl Waiter<'_> {
                 let mut over = || ready.ask() || is_over();
                 #[cfg(not(loom))]
                 {
-                    world.perhaps_bind(me, true);
-                    if !crowded {
+                    world.perhaps_look_at_cores(me, true);
+                    if !world.is_crowded() {
                         world.perhaps_roam();
                     }
                 }
@@ -420,7 +410,7 @@ impl Waiter<'_> {
             }
         };
         world.end_wait(me);
-        if !patience.end() && !crowded {
+        if !patience.end() && !world.is_crowded() {
             shared.seat(*rank).mark().fade();
         }
         if let Some(since) = since {
@@ -432,9 +422,9 @@ impl Waiter<'_> {
     /// Waits until `is_done`, on behalf of a rank that must not leave before: whatever else
     /// happens.
     pub(super) fn wait_to_the_end(&self, peer: usize, is_done: &mut dyn Question) {
-        let &Waiter { shared, rank, wait, crowded, .. } = self;
+        let &Waiter { shared, rank, wait, .. } = self;
         let (world, member, it) = (shared.world(), shared.member(rank), shared.member(peer));
-        let sleeper = RankSleeper { shared, rank, peer, what: For::Peer, event: 0, crowded };
+        let sleeper = RankSleeper { shared, rank, peer, what: For::Peer, event: 0 };
         let mut patience = sleeper.patience(wait);
         // On the graph of waits, so that a rank that waits for this one elsewhere
         // finds the circle, and leaves. This one must stay.
@@ -527,16 +517,14 @@ impl Port {
             // for that very peer below.
             shared.world().leave(member, self.run);
         }
-        shared.wake_everybody(self.crowded);
+        shared.wake_everybody();
         self.withdraw_tickets();
         for peer in (0..self.size()).filter(|&q| q != me) {
             // Inline messages are the state's. A message that describes this rank's memory
             // is in `debts`, and a peer's latest settles those before it.
             let owed = self.debts.iter().rev().find(|debt| debt.0 == peer).map(|debt| debt.1);
             let call = self.open;
-            let crowded = self.crowded;
-            let (rank, run, wait) = (me, self.run, self.wait);
-            let waiter = Waiter { shared: &shared, rank, run, wait, crowded };
+            let waiter = Waiter { shared: &shared, rank: me, run: self.run, wait: self.wait };
             let endpoint = &mut self.peers[peer];
             waiter.wait_to_the_end(peer, &mut || {
                 // Left is looked at first: an acknowledgement given before
