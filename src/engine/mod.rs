@@ -140,7 +140,4 @@ pub use crate::shared::{MatchList, MatchPattern, MessageMemory, MessageRing, Ran
 pub use crate::shared::{StartedPart, StartedProgress};
 pub use crate::wait::Lock;
 
-use std::panic::Location;
-
-/// Where a call is made.
-type At = &'static Location<'static>;
+use crate::error::At;

@@ -8,6 +8,7 @@ mod try_error;
 
 pub use rank_report::{Activity, RankReport};
 pub use returned_error::ReturnedError;
+pub(crate) use source_line::At;
 pub use source_line::{ForeignCall, SourceLine};
 pub use try_error::TryError;
 

@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::panic::Location;
 
+/// Where a call is made.
+pub(crate) type At = &'static Location<'static>;
+
 /// A line of the user's program: of a Rust source, or of another language's that calls through the
 /// C interface.
 ///
@@ -21,7 +24,7 @@ pub struct SourceLine(CallerLine);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallerLine {
-    Rust(&'static Location<'static>),
+    Rust(At),
     Foreign(&'static ForeignCall),
 }
 
@@ -54,7 +57,7 @@ pub struct ForeignCall {
 #[cfg(not(loom))]
 struct Located {
     by_location: BTreeMap<usize, &'static ForeignCall>,
-    by_call: BTreeMap<usize, &'static Location<'static>>,
+    by_call: BTreeMap<usize, At>,
 }
 
 #[cfg(not(loom))]
@@ -78,7 +81,7 @@ impl ForeignCall {
     pub fn kept(function: &'static str, file: &str, line: u32) -> &'static ForeignCall {
         static FILES: Lock<BTreeSet<&'static str>> = Lock::new(BTreeSet::new());
         type Calls = BTreeMap<(&'static str, &'static str, u32), &'static ForeignCall>;
-        static CALLS: Lock<Calls> = Lock::new(Calls::new());
+        static CALLS: Lock<Calls> = Lock::new(Calls::new()); // Kept for good, as errors name them.
         let _inside = crate::fork::inside();
         let file = FILES.with(|files| match files.get(file) {
             Some(known) => *known,

@@ -22,33 +22,25 @@ mod tray;
 pub(crate) use board::{Board, Notice};
 pub use card_row::{CardRow, FoundCard};
 pub use card_table::CardTable;
-#[cfg(loom)]
-pub(crate) use channel::Slot;
-#[cfg(loom)]
-pub(crate) use channel::channel_after;
-#[cfg(loom)]
-pub(crate) use channel::channels;
 pub(crate) use channel::{
     Channel, Cursor, Endpoint, FIRST, Header, INLINE, LONG, SLOTS, offset, pack,
 };
+#[cfg(loom)]
+pub(crate) use channel::{Slot, channel_after, channels};
 pub(crate) use channel_table::ChannelTable;
 pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
-#[cfg(not(loom))]
-pub(crate) use fresh_memory::FreshMemory;
 pub(crate) use gate::Gate;
 #[cfg(not(loom))]
 pub use huge_pages::HugePages;
-#[cfg(not(loom))]
-pub(crate) use memory::check_room;
 pub(crate) use memory::{RefusedMemory, collect};
 pub(crate) use notice_card::{
     BRIEF_ALIGN, BRIEF_ROOM, COLUMNS, COPY_ROOM, CardFacts, NoticeCard, NoticeRow, NoticeTable,
 };
-#[cfg(not(loom))]
-pub(crate) use pages::is_space_limited;
 #[cfg(all(test, not(loom)))]
 pub(crate) use pages::page;
 pub use tray::Tray;
+#[cfg(not(loom))]
+pub(crate) use {fresh_memory::FreshMemory, memory::check_room, pages::is_space_limited};
 
 /// The largest number of ranks in a team. Mailboxes for all pairs take 1152
 /// bytes each of address space (1152 MiB at this size), of memory only where

@@ -8,6 +8,7 @@ use crate::comm::arguments::Checks;
 use crate::comm::requests::{Form, Gives, Kept, Lent, OwnWork};
 use crate::comm::{Comm, OpenRequest, Persistent, Requests};
 use crate::element::Element;
+use crate::error::At;
 use crate::exec::{Call, Kernel, Partition, RawBuffers};
 use crate::op::Operator;
 use crate::schedule::Operation;
@@ -139,7 +140,7 @@ impl<'a> Keep<'a> {
 pub struct PreparedCall<'a> {
     pub(crate) call: MemoryCall<'a>,
     pub(crate) sig: &'static Signature,
-    pub(crate) at: &'static Location<'static>,
+    pub(crate) at: At,
     pub(crate) by: ElementUse<'a>,
     pub(crate) keep: Keep<'a>,
     pub(crate) around: Option<&'a dyn OwnWork>,
@@ -205,7 +206,7 @@ impl PreparedCall<'static> {
 }
 
 impl Made for PreparedCall<'_> {
-    fn made_at(self, at: &'static Location<'static>) -> Self {
+    fn made_at(self, at: At) -> Self {
         PreparedCall { at, ..self }
     }
 }
@@ -213,11 +214,7 @@ impl Made for PreparedCall<'_> {
 impl<'scope, 'env> Start<'scope, 'env> for PreparedCall<'env> {
     type Gives = ();
 
-    fn start(
-        self,
-        scope: &mut Requests<'scope, 'env>,
-        _: &'static Location<'static>,
-    ) -> OpenRequest<'scope, ()> {
+    fn start(self, scope: &mut Requests<'scope, 'env>, _: At) -> OpenRequest<'scope, ()> {
         let slot = self.start_giving(scope, Gives::nothing());
         slot.map_or(OpenRequest::over(()), OpenRequest::open)
     }

@@ -5,6 +5,7 @@ use super::made::Made;
 use super::startable::sealed::{SetUp, Start};
 use crate::comm::{OpenRequest, Persistent, Requests};
 use crate::element::Element;
+use crate::error::At;
 use crate::{Source, Status, Tag};
 use std::panic::Location;
 
@@ -18,7 +19,7 @@ pub struct SendMessage<I> {
     data: I,
     to: usize,
     tag: u32,
-    at: &'static Location<'static>,
+    at: At,
 }
 
 /// A receive that is not started yet, into a slice of elements `T`.
@@ -31,7 +32,7 @@ pub struct ReceiveMessage<'a, T> {
     data: &'a mut [T],
     from: Source,
     tag: Tag,
-    at: &'static Location<'static>,
+    at: At,
 }
 
 /// A [`send_tagged`](crate::Comm::send_tagged), to be started, or set up: then it is sent always
@@ -164,14 +165,14 @@ pub fn recv_tagged<T: Element>(
 
 impl<I> Made for SendMessage<I> {
     #[inline(always)]
-    fn made_at(self, at: &'static Location<'static>) -> Self {
+    fn made_at(self, at: At) -> Self {
         SendMessage { at, ..self }
     }
 }
 
 impl<T> Made for ReceiveMessage<'_, T> {
     #[inline(always)]
-    fn made_at(self, at: &'static Location<'static>) -> Self {
+    fn made_at(self, at: At) -> Self {
         ReceiveMessage { at, ..self }
     }
 }
@@ -184,7 +185,7 @@ macro_rules! start_sends {
             fn start(
                 self,
                 scope: &mut Requests<'scope, 'env>,
-                _: &'static Location<'static>,
+                _: At,
             ) -> OpenRequest<'scope, ()> {
                 scope.start_send(self.data, (self.to, self.tag), self.at)
             }
@@ -207,7 +208,7 @@ impl<'scope, 'env, T: Element> Start<'scope, 'env> for ReceiveMessage<'env, T> {
     fn start(
         self,
         scope: &mut Requests<'scope, 'env>,
-        _: &'static Location<'static>,
+        _: At,
     ) -> OpenRequest<'scope, (&'env mut [T], Status)> {
         scope.start_receive(self.data, (self.from, self.tag), self.at)
     }

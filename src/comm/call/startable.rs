@@ -7,6 +7,7 @@ use super::kinds::{CallKind, CallWay};
 use crate::comm::requests::Lent;
 use crate::comm::{OpenRequest, Persistent, Requests};
 use crate::element::Element;
+use crate::error::At;
 use crate::op::Operator;
 use std::panic::Location;
 
@@ -33,7 +34,7 @@ pub trait SetUp<'scope, 'env>: sealed::SetUp<'scope, 'env> {}
 impl<'scope, 'env, C: sealed::SetUp<'scope, 'env>> SetUp<'scope, 'env> for C {}
 
 pub(in crate::comm) mod sealed {
-    use super::{Location, OpenRequest, Persistent, Requests};
+    use super::{At, OpenRequest, Persistent, Requests};
 
     /// The value that can be started in the scope.
     pub trait Start<'scope, 'env>: Sized {
@@ -44,7 +45,7 @@ pub(in crate::comm) mod sealed {
         fn start(
             self,
             scope: &mut Requests<'scope, 'env>,
-            at: &'static Location<'static>,
+            at: At,
         ) -> OpenRequest<'scope, Self::Gives>;
     }
 
@@ -66,11 +67,7 @@ impl<'scope, 'env, K: CallKind, D: CallData<'env>> sealed::Start<'scope, 'env>
     type Gives = D::Gives;
 
     #[inline(always)]
-    fn start(
-        self,
-        scope: &mut Requests<'scope, 'env>,
-        _: &'static Location<'static>,
-    ) -> OpenRequest<'scope, D::Gives> {
+    fn start(self, scope: &mut Requests<'scope, 'env>, _: At) -> OpenRequest<'scope, D::Gives> {
         let CollectiveCall { said, data, .. } = self;
         data.start::<K>(&said, scope)
     }
@@ -79,11 +76,7 @@ impl<'scope, 'env, K: CallKind, D: CallData<'env>> sealed::Start<'scope, 'env>
 impl<'scope, 'env, T> sealed::Start<'scope, 'env> for Persistent<'scope, 'env, T> {
     type Gives = Self;
 
-    fn start(
-        self,
-        scope: &mut Requests<'scope, 'env>,
-        at: &'static Location<'static>,
-    ) -> OpenRequest<'scope, Self> {
+    fn start(self, scope: &mut Requests<'scope, 'env>, at: At) -> OpenRequest<'scope, Self> {
         scope.start_again(self, at)
     }
 }

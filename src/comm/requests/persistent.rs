@@ -6,13 +6,14 @@ use super::start::Form;
 use super::started_collective::Collective;
 use super::{Brand, OpenRequest, Requests};
 use crate::Status;
+use crate::error::At;
 use crate::exec::board::started::{Job, WorkDesk};
 use crate::exec::{Call, RawBuffers};
 use crate::shared::EarlyReceive;
 use crate::sync::catch_unwind;
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, Location};
+use std::panic::AssertUnwindSafe;
 
 /// A call that is [set up](Requests::set_up), and not under way: [`start`](Requests::start) starts
 /// it, and [`wait`](Requests::wait) gives it back.
@@ -125,11 +126,7 @@ pub(super) trait Restart<'env> {
     fn running_mut(&mut self) -> &mut dyn Running;
 
     /// Starts it, at the line `at`. It was made in this scope, or in one of the same communicator.
-    fn restart(
-        &mut self,
-        scope: &mut Requests<'_, 'env>,
-        at: &'static Location<'static>,
-    ) -> Restarted;
+    fn restart(&mut self, scope: &mut Requests<'_, 'env>, at: At) -> Restarted;
 
     /// The facts of the message that it has received.
     fn status(&self) -> Option<Status> {
@@ -153,11 +150,7 @@ impl<'env> Restart<'env> for SetUpCollective<'env> {
     }
 
     #[inline(always)]
-    fn restart(
-        &mut self,
-        scope: &mut Requests<'_, 'env>,
-        at: &'static Location<'static>,
-    ) -> Restarted {
+    fn restart(&mut self, scope: &mut Requests<'_, 'env>, at: At) -> Restarted {
         let begun = scope.begin(&self.call, at);
         if scope.comm.port.size() == 1 {
             scope.run_alone(begun, &self.call);
@@ -210,21 +203,13 @@ impl<'env, T, R> Repeated<'env, T, R> {
 /// A [`Repeated`] of any kind.
 trait Repeatable<'env>: Underway + 'env {
     /// As [`Restart::restart`].
-    fn start(
-        &mut self,
-        scope: &mut Requests<'_, 'env>,
-        at: &'static Location<'static>,
-    ) -> Restarted;
+    fn start(&mut self, scope: &mut Requests<'_, 'env>, at: At) -> Restarted;
 
     fn status(&self) -> Option<Status>;
 }
 
 impl<'env, T: 'env, R: Restart<'env> + 'env> Repeatable<'env> for Repeated<'env, T, R> {
-    fn start(
-        &mut self,
-        scope: &mut Requests<'_, 'env>,
-        at: &'static Location<'static>,
-    ) -> Restarted {
+    fn start(&mut self, scope: &mut Requests<'_, 'env>, at: At) -> Restarted {
         let Some(work) = self.own_work else { return self.call.restart(scope, at) };
         // SAFETY: borrowed for 'env, and no call that has it is under way.
         unsafe { work.before() };
@@ -293,7 +278,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         &mut self,
         (call, kept, work): (Call<'env, RawBuffers<'env>>, Kept<'env>, &'env dyn OwnWork),
         gives: Gives<'env>,
-        at: &'static Location<'static>,
+        at: At,
     ) -> Option<usize> {
         self.check_place();
         let none = std::ptr::from_mut(&mut [] as &mut [()]);
@@ -309,7 +294,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     pub(crate) fn start_again<T>(
         &mut self,
         mut persistent: Persistent<'scope, 'env, T>,
-        at: &'static Location<'static>,
+        at: At,
     ) -> OpenRequest<'scope, Persistent<'scope, 'env, T>> {
         match persistent.again.start(self, at) {
             Restarted::Over => OpenRequest::over(persistent),

@@ -5,10 +5,10 @@ use super::running::Underway;
 use super::scope_slots::Progress;
 use super::started_collective::Collective;
 use super::{OpenRequest, Requests};
+use crate::error::At;
 use crate::exec::board::started::Job;
 use crate::exec::{Call, Partition, RawBuffers};
 use crate::shared::{CallParams, CallTransport, Digest, Owed, StartedCall, Stop};
-use std::panic::Location;
 
 /// A call that can be started, with the values that it uses (`kept`: its operator), and its
 /// result's buffer.
@@ -42,11 +42,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
 
     /// Begins a call. Counts are compared with the other ranks' before it shows anything.
     #[inline(always)]
-    pub(super) fn begin(
-        &mut self,
-        call: &Call<'_, RawBuffers<'_>>,
-        at: &'static Location<'static>,
-    ) -> StartedCall {
+    pub(super) fn begin(&mut self, call: &Call<'_, RawBuffers<'_>>, at: At) -> StartedCall {
         self.check_place();
         let params = self.params(call);
         match self.comm.begin_started((call.sig(), at), params) {

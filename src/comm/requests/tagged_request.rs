@@ -7,11 +7,11 @@ use super::running::Running;
 use super::started_message::{PendingReceive, PendingSend, ReceivedData, StartedMessage};
 use super::{OpenRequest, Persistent, Requests};
 use crate::element::Element;
+use crate::error::At;
 use crate::exec::copy;
 use crate::shared::{EarlyReceive, Envelope, Owed, ReceiveRoom, Signature, TaggedRequest, Ticket};
 use crate::sync::Arc;
 use crate::{Source, Status, Tag};
-use std::panic::Location;
 
 /// A message that is sent, or received, again and again.
 struct Replay<T> {
@@ -31,11 +31,7 @@ impl<'env, T: Element> Restart<'env> for StartedMessage<Replay<T>> {
     }
 
     #[inline(always)]
-    fn restart(
-        &mut self,
-        scope: &mut Requests<'_, 'env>,
-        at: &'static Location<'static>,
-    ) -> Restarted {
+    fn restart(&mut self, scope: &mut Requests<'_, 'env>, at: At) -> Restarted {
         let StartedMessage { call, request, again } = self;
         call.at = at;
         again.has_started = true;
@@ -70,7 +66,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         &mut self,
         data: &'env [T],
         (to, tag): (usize, u32),
-        at: &'static Location<'static>,
+        at: At,
     ) -> OpenRequest<'scope, ()> {
         let call = Self::send_of::<false, T>(data.len(), (to, tag), at);
         self.enter_tagged(&call);
@@ -89,7 +85,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         &mut self,
         data: &'env mut [T],
         (from, tag): (Source, Tag),
-        at: &'static Location<'static>,
+        at: At,
     ) -> OpenRequest<'scope, (&'env mut [T], Status)> {
         let call = Self::receive_of::<false, T>(data.len(), (from, tag), at);
         self.enter_tagged(&call);
@@ -121,7 +117,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         &mut self,
         data: &'env mut [T],
         (to, tag): (usize, u32),
-        at: &'static Location<'static>,
+        at: At,
     ) -> Persistent<'scope, 'env, T> {
         let call = Self::send_of::<true, T>(data.len(), (to, tag), at);
         self.set_up_tagged(call, data, Some(to))
@@ -132,7 +128,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         &mut self,
         data: &'env mut [T],
         (from, tag): (Source, Tag),
-        at: &'static Location<'static>,
+        at: At,
     ) -> Persistent<'scope, 'env, T> {
         let call = Self::receive_of::<true, T>(data.len(), (from, tag), at);
         self.set_up_tagged(call, data, None)
@@ -159,7 +155,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     fn send_of<const PERSISTENT: bool, T: Element>(
         len: usize,
         (to, tag): (usize, u32),
-        at: &'static Location<'static>,
+        at: At,
     ) -> TaggedCall {
         let sig = match PERSISTENT {
             false => const { &Signature::of::<T>("started send_tagged", "to rank") },
@@ -176,7 +172,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     fn receive_of<const PERSISTENT: bool, T: Element>(
         len: usize,
         (from, tag): (Source, Tag),
-        at: &'static Location<'static>,
+        at: At,
     ) -> TaggedCall {
         let sig = match PERSISTENT {
             false => const { &Signature::of::<T>("started recv_tagged", "from rank") },

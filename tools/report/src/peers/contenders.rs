@@ -31,8 +31,8 @@ struct PeerSetting {
     /// Whether it takes part in a quick run.
     quick: bool,
     /// Environment, and arguments of the launcher.
-    env: &'static [(&'static str, &'static str)],
-    args: &'static [&'static str],
+    env: &'static [&'static str],
+    args: &'static str,
     /// Operations, if only some.
     ops: &'static str,
 }
@@ -48,109 +48,67 @@ enum PeerKind {
 }
 
 /// Large temporaries stay mapped between calls.
-const KEEP: [(&str, &str); 3] = [
-    ("MALLOC_MMAP_MAX_", "0"),
-    ("MALLOC_TRIM_THRESHOLD_", "17179869184"),
-    ("MALLOC_TOP_PAD_", "268435456"),
-];
-const NO_CMA: [&str; 6] =
-    ["--mca", "btl", "self,vader", "--mca", "btl_vader_single_copy_mechanism", "none"];
-const SM: [&str; 9] = [
-    "--mca",
-    "btl",
-    "self,vader",
-    "--mca",
-    "btl_vader_single_copy_mechanism",
-    "none",
-    "--mca",
-    "coll_sm_priority",
-    "100",
-];
-const RABENSEIFNER: [&str; 12] = [
-    "--mca",
-    "btl",
-    "self,vader",
-    "--mca",
-    "btl_vader_single_copy_mechanism",
-    "none",
-    "--mca",
-    "coll_tuned_use_dynamic_rules",
-    "1",
-    "--mca",
-    "coll_tuned_allreduce_algorithm",
-    "6",
-];
-const POSIX: [(&str, &str); 4] = [("UCX_TLS", "posix,self"), KEEP[0], KEEP[1], KEEP[2]];
+const KEEP: &str = "MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=17179869184 \
+    MALLOC_TOP_PAD_=268435456";
+const NO_CMA: &str = "--mca btl self,vader --mca btl_vader_single_copy_mechanism none";
+const SM: &str = "--mca btl self,vader --mca btl_vader_single_copy_mechanism none \
+    --mca coll_sm_priority 100";
+const RABENSEIFNER: &str = "--mca btl self,vader --mca btl_vader_single_copy_mechanism none \
+    --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 6";
+const POSIX: [&str; 2] = ["UCX_TLS=posix,self", KEEP];
 /// Collectives in shared memory, where MPICH was built with them (Debian's was
 /// not, and ignores the names).
-const RELEASE_GATHER: [(&str, &str); 8] = [
-    ("MPIR_CVAR_BARRIER_POSIX_INTRA_ALGORITHM", "release_gather"),
-    ("MPIR_CVAR_BCAST_POSIX_INTRA_ALGORITHM", "release_gather"),
-    ("MPIR_CVAR_REDUCE_POSIX_INTRA_ALGORITHM", "release_gather"),
-    ("MPIR_CVAR_ALLREDUCE_POSIX_INTRA_ALGORITHM", "release_gather"),
-    ("UCX_TLS", "posix,self"),
-    KEEP[0],
-    KEEP[1],
-    KEEP[2],
+const RELEASE_GATHER: [&str; 4] = [
+    "MPIR_CVAR_BARRIER_POSIX_INTRA_ALGORITHM=release_gather \
+     MPIR_CVAR_BCAST_POSIX_INTRA_ALGORITHM=release_gather",
+    "MPIR_CVAR_REDUCE_POSIX_INTRA_ALGORITHM=release_gather \
+     MPIR_CVAR_ALLREDUCE_POSIX_INTRA_ALGORITHM=release_gather",
+    POSIX[0],
+    POSIX[1],
 ];
-const ACTIVE: [(&str, &str); 6] = [
-    ("OMP_WAIT_POLICY", "active"),
-    ("OMP_PROC_BIND", "true"),
-    ("OMP_PLACES", "cores"),
-    ("OMP_DYNAMIC", "false"),
-    ("KMP_BLOCKTIME", "infinite"),
-    ("KMP_AFFINITY", "disabled"),
-];
+const ACTIVE: &str = "OMP_WAIT_POLICY=active OMP_PROC_BIND=true OMP_PLACES=cores \
+    OMP_DYNAMIC=false KMP_BLOCKTIME=infinite KMP_AFFINITY=disabled";
 /// With more ranks than cores: wait asleep.
-const PASSIVE: [(&str, &str); 3] =
-    [("OMP_WAIT_POLICY", "passive"), ("KMP_BLOCKTIME", "0"), ("KMP_LIBRARY", "throughput")];
+const PASSIVE: &str = "OMP_WAIT_POLICY=passive KMP_BLOCKTIME=0 KMP_LIBRARY=throughput";
 
 /// The same of Open MPI 5: its parts have other names.
-const NO_CMA_5: [&str; 6] = ["--mca", "btl", "self,sm", "--mca", "smsc", "^cma"];
-const SM_5: [&str; 9] =
-    ["--mca", "btl", "self,sm", "--mca", "smsc", "^cma", "--mca", "coll_sm_priority", "100"];
-const RABENSEIFNER_5: [&str; 12] = [
-    "--mca",
-    "btl",
-    "self,sm",
-    "--mca",
-    "smsc",
-    "^cma",
-    "--mca",
-    "coll_tuned_use_dynamic_rules",
-    "1",
-    "--mca",
-    "coll_tuned_allreduce_algorithm",
-    "6",
-];
+const NO_CMA_5: &str = "--mca btl self,sm --mca smsc ^cma";
+const SM_5: &str = "--mca btl self,sm --mca smsc ^cma --mca coll_sm_priority 100";
+const RABENSEIFNER_5: &str = "--mca btl self,sm --mca smsc ^cma \
+    --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 6";
 
 const OPEN_MPI_4: [PeerSetting; 4] = [
-    setting("-nocma", true, &KEEP, &NO_CMA, ""),
-    setting("-sm", true, &KEEP, &SM, ""),
-    setting("", false, &[], &["--mca", "btl", "self,vader"], ""),
-    setting("-rab", false, &KEEP, &RABENSEIFNER, "allreduce"),
+    setting("-nocma", true, &[KEEP], NO_CMA, ""),
+    setting("-sm", true, &[KEEP], SM, ""),
+    setting("", false, &[], "--mca btl self,vader", ""),
+    setting("-rab", false, &[KEEP], RABENSEIFNER, "allreduce"),
 ];
 const OPEN_MPI_5: [PeerSetting; 4] = [
-    setting("-nocma", true, &KEEP, &NO_CMA_5, ""),
-    setting("-sm", true, &KEEP, &SM_5, ""),
-    setting("", false, &[], &["--mca", "btl", "self,sm"], ""),
-    setting("-rab", false, &KEEP, &RABENSEIFNER_5, "allreduce"),
+    setting("-nocma", true, &[KEEP], NO_CMA_5, ""),
+    setting("-sm", true, &[KEEP], SM_5, ""),
+    setting("", false, &[], "--mca btl self,sm", ""),
+    setting("-rab", false, &[KEEP], RABENSEIFNER_5, "allreduce"),
 ];
 const MPICH: [PeerSetting; 3] = [
-    setting("-nocma", true, &POSIX, &[], ""),
-    setting("", false, &[], &[], ""),
-    setting("-rg", false, &RELEASE_GATHER, &[], "barrier,bcast,reduce,allreduce"),
+    setting("-nocma", true, &POSIX, "", ""),
+    setting("", false, &[], "", ""),
+    setting("-rg", false, &RELEASE_GATHER, "", "barrier,bcast,reduce,allreduce"),
 ];
-const PLAIN: PeerSetting = setting("", true, &[], &[], "");
+const PLAIN: PeerSetting = setting("", true, &[], "", "");
 
 const fn setting(
     suffix: &'static str,
     quick: bool,
-    env: &'static [(&'static str, &'static str)],
-    args: &'static [&'static str],
+    env: &'static [&'static str],
+    args: &'static str,
     ops: &'static str,
 ) -> PeerSetting {
     PeerSetting { suffix, quick, env, args, ops }
+}
+
+/// Names and values of an environment.
+fn pairs(env: &str) -> impl Iterator<Item = (&str, &str)> {
+    env.split_whitespace().filter_map(|it| it.split_once('='))
 }
 
 /// What every program is asked.
@@ -271,8 +229,7 @@ impl Contender {
         let crowded = ask.is_crowded();
         let threads = |program: &Program| {
             let mut command = Command::new(built.programs.get(program.name)?);
-            let env: &[_] = if crowded { &PASSIVE } else { &ACTIVE };
-            command.envs(env.iter().copied());
+            command.envs(pairs(if crowded { PASSIVE } else { ACTIVE }));
             Some(command)
         };
         let mut command = match &self.kind {
@@ -300,11 +257,11 @@ impl Contender {
                     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
                     command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
                 }
-                command.args(self.setting.args).arg(program);
+                command.args(self.setting.args.split_whitespace()).arg(program);
                 command
             }
         };
-        command.envs(self.setting.env.iter().copied());
+        command.envs(self.setting.env.iter().flat_map(|it| pairs(it)));
         self.ask(&mut command, ask)?;
         Some(command)
     }
