@@ -1,12 +1,15 @@
-//! The longest call of each kind, beside the longest meeting of the twins: how late a rank may come
-//! is the machine's doing, and falls on both.
+//! The longest call of each kind, beside the longest meeting of the twins, and the longest silence
+//! of a thread that only sleeps: how late a rank may come is the machine's doing, and falls on all,
+//! but a process that is stopped for once is so in one of them.
 
 use crate::script::CallKind;
 use std::fmt::{self, Write as _};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
-/// Calls so many times as long as any meeting are listed.
+/// Calls so many times as long as any meeting, and beyond that for longer than the silence, are
+/// listed.
 const BEYOND: u32 = 3;
 
 /// Of the ranks of all runs.
@@ -14,6 +17,7 @@ const BEYOND: u32 = 3;
 pub(crate) struct LongestWaits {
     calls: Mutex<Vec<(CallKind, Duration, u64)>>,
     meeting: Mutex<Duration>,
+    silence: Arc<Mutex<Duration>>,
 }
 
 /// Of one rank's run: no lock is taken between its calls.
@@ -25,6 +29,23 @@ pub(crate) struct RankWaits<'a> {
 }
 
 impl LongestWaits {
+    /// With a thread that listens for silence as long as the result lives.
+    pub(crate) fn listening() -> Self {
+        let (waits, mut since) = (LongestWaits::default(), Instant::now());
+        let silence = Arc::downgrade(&waits.silence);
+        thread::spawn(move || {
+            while let Some(silence) = silence.upgrade() {
+                let mut longest = silence.lock().unwrap_or_else(|e| e.into_inner());
+                *longest = since.elapsed().max(*longest);
+                since = Instant::now();
+                drop(longest);
+                drop(silence);
+                thread::sleep(Duration::from_millis(10));
+            }
+        });
+        waits
+    }
+
     /// A rank's part in the run with `seed`.
     pub(crate) fn of_rank(&self, seed: u64) -> RankWaits<'_> {
         RankWaits { all: self, seed, calls: Vec::new(), meeting: Duration::ZERO }
@@ -42,14 +63,12 @@ impl fmt::Display for LongestWaits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let (Some((kind, time)), meeting) = self.longest() else { return Ok(()) };
-        write!(
-            f,
-            "longest call {:.1} ms ({kind:?}), longest meeting {:.1}",
-            ms(time),
-            ms(meeting)
-        )?;
+        let silence = *self.silence.lock().unwrap_or_else(|e| e.into_inner());
+        let (time, met, silent) = (ms(time), ms(meeting), ms(silence));
+        write!(f, "longest call {time:.1} ms ({kind:?}), longest meeting {met:.1}")?;
+        write!(f, ", longest silence of a sleeper {silent:.1}")?;
         for (kind, time, seed) in &*self.calls.lock().unwrap_or_else(|e| e.into_inner()) {
-            if *time > meeting * BEYOND {
+            if *time > meeting * BEYOND + silence {
                 write!(
                     f,
                     "\n  beyond {BEYOND} meetings: {kind:?} {:.1} ms, run {seed}",

@@ -286,6 +286,7 @@ impl SoakPlan {
         let SoakPlan { ranks, seed, time, runs, leak, .. } = self;
         // The first team makes the objects that stay: a machine that was read, allocators.
         Team::builder().ranks(ranks).build()?.run(|comm| comm.barrier())?;
+        let longest = LongestWaits::listening();
         let mut before = settled(None);
         let begun = Instant::now();
         let is_over =
@@ -300,7 +301,7 @@ impl SoakPlan {
             failed: 0,
             again: 0,
             slowest: None,
-            longest: LongestWaits::default(),
+            longest,
             memory: Memory::default(),
             holdings: before,
         };
