@@ -63,7 +63,7 @@ pub(crate) fn generation() -> u64 {
 /// inside. To be called before there is anything that a fork may break, and not inside: of several
 /// threads one does it, and the others wait for that.
 pub(crate) fn watch(told: fn()) {
-    static WATCHED: Once = Once::new();
+    static WATCHED: Once = Once::new(); // For good: handlers stay.
     WATCHED.call_once(|| {
         TOLD.store(told as usize, Ordering::Relaxed);
         crate::loaded::stay();

@@ -345,6 +345,7 @@ mod tests {
             ("light work: 1 ms in 50", turn(49, 0, 0, 1, 1), 0..=0),
             ("light work, and naps of the program", turn(30, 0, 60, 1, 1), 0..=0),
             ("a browser: 5 ms in 100", turn(95, 0, 0, 5, 1), 0..=0),
+            ("a cron job: 50 ms a second", turn(950, 0, 0, 50, 1), 400..=420),
             ("time stolen from a virtual machine", turn(50, 0, 0, 50, 0), 0..=0),
             ("a quota of a half", turn(50, 0, 0, 50, 1), 1400..=2000),
             ("a laptop that sleeps", turn(10, 0, 0, 900, 1), 0..=0),

@@ -93,6 +93,12 @@ fn a_caller_that_is_to_stay_bound() {
     assert_eq!(current_mask().unwrap(), bound);
     drop(kept);
     assert_eq!(current_mask().unwrap(), before);
+    // Of the next such team the thread is the caller as it was of the first.
+    let next = Team::builder().ranks(2).pin_caller(true).build().unwrap();
+    check_usable(&next, 1);
+    assert_eq!(current_mask().unwrap(), [pus(&next)[0]]);
+    drop(next);
+    assert_eq!(current_mask().unwrap(), before);
 }
 
 #[test]

@@ -74,3 +74,16 @@ impl Drop for Kept {
         }
     }
 }
+
+#[cfg(test)]
+#[test]
+fn a_place_is_free_when_its_descriptor_is_closed() {
+    let is_free_again = |_| {
+        let kept = Kept::new(std::fs::File::open("/dev/null").unwrap().into()).unwrap();
+        let (place, mine) = (kept.place.unwrap(), kept.fd() + 1);
+        assert_eq!(place.load(Ordering::Relaxed), mine);
+        drop(kept);
+        place.load(Ordering::Relaxed) != mine
+    };
+    assert!((0..99).any(is_free_again)); // Others may take both in between.
+}

@@ -291,6 +291,12 @@ mod tests {
         let rank = |rank: usize| {
             let mut team = Team::join(&name, rank, 2).unwrap();
             assert!(!team.shared.is_crowded());
+            // A seat says that its rank waits, as long as that is so.
+            while rank == 1 && team.shared.seat(0).wait().is_none() {
+                std::thread::yield_now();
+            }
+            team.barrier().unwrap();
+            assert!(rank == 1 || team.shared.seat(0).wait().is_none());
             for is_crowded in [true, false, true, false] {
                 let mask = if is_crowded { &all[..1] } else { &all };
                 affinity::restore(mask).unwrap();

@@ -18,7 +18,7 @@ const LIBRARY: &CStr = c"libhwloc.so.15";
 
 /// Where `dlsym` is to look: a number, as a pointer cannot be shared.
 fn library() -> Result<*mut c_void, String> {
-    static HANDLE: OnceLock<Result<usize, String>> = OnceLock::new();
+    static HANDLE: OnceLock<Result<usize, String>> = OnceLock::new(); // A fact, asked once.
     let handle = HANDLE.get_or_init(|| {
         // SAFETY: the name is a C string.
         let present = unsafe { libc::dlsym(libc::RTLD_NEXT, c"hwloc_get_api_version".as_ptr()) };

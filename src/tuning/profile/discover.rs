@@ -95,7 +95,7 @@ impl fmt::Display for ProfileReport {
 pub(crate) fn for_process(
     machine: impl FnOnce() -> Result<MachineId, MachineError>,
 ) -> Result<ProfileReport, ProfileError> {
-    static FOUND: OnceLock<Result<ProfileReport, ProfileError>> = OnceLock::new();
+    static FOUND: OnceLock<Result<ProfileReport, ProfileError>> = OnceLock::new(); // A fact.
     let _inside = crate::fork::inside();
     FOUND.get_or_init(|| look(machine)).clone()
 }
