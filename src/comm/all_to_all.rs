@@ -90,7 +90,7 @@ impl Comm {
         if self.check_blocks("the data have", all, (sig, at)) {
             let call = Call::new(Operation::AllToAllInPlace, sig, at, Partition::Equal(len));
             // SAFETY: a block for every rank.
-            self.carry_out_moving(unsafe { call.on_memory(kernel, data, data) });
+            self.moving_by_route(unsafe { call.on_memory(kernel, data, data) });
         }
     }
 
@@ -128,13 +128,13 @@ impl Comm {
             let cut = Partition::Pairs { send: send_counts, recv: recv_counts };
             let call = Call::new(Operation::AllToAll, sig, at, cut);
             // SAFETY: the counts sum to the lengths.
-            return self.carry_out_moving(unsafe { call.on_memory(*kernel, send, recv) });
+            return self.moving_by_route(unsafe { call.on_memory(*kernel, send, recv) });
         }
         let call = Call::new(Operation::AllToAll, sig, at, Partition::Equal(0));
         let (send, recv) = ((send, sent, send_counts), (recv, received, recv_counts));
         // SAFETY: the counts sum to the lengths.
         let blocks = unsafe { AllToAll::new(send, recv, sig.element_size) };
-        self.carry_out_uneven(&call, sent, blocks);
+        self.by_uneven_exchange(&call, sent, blocks);
     }
 
     /// Exchanges blocks of different lengths with all ranks: `send_counts[j]` elements of `send` go
@@ -296,7 +296,7 @@ impl Comm {
             return;
         }
         let call = Call::new(Operation::AllToAll, sig, at, Partition::Equal(0));
-        self.carry_out_uneven(&call, len, OwnedExchange { outbox, inbox });
+        self.by_uneven_exchange(&call, len, OwnedExchange { outbox, inbox });
     }
 
     /// Every rank gives `send`, in blocks of `counts` elements, as many as every other; this one
@@ -317,7 +317,7 @@ impl Comm {
             self.carry_out(call.moving(Buffers::Apart::<T>(&[], &mut [])));
             return (send.to_vec(), vec![send.len()]);
         }
-        match self.carry_out_uneven(&call, send.len(), Collection { send, counts, part }) {
+        match self.by_uneven_exchange(&call, send.len(), Collection { send, counts, part }) {
             Some(collected) => collected,
             None => self.nothing_to_return(),
         }
@@ -334,7 +334,7 @@ impl Comm {
         way: impl FnOnce(&mut Self, &[Option<T>], &mut [Option<T>], &[usize]),
     ) -> Collected<T> {
         let mut lens = vec![0; self.size()];
-        self.carry_on_moving(call, counts, &mut lens);
+        self.slices_by_long_route(call, counts, &mut lens);
         let total = lens.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
         let total = total.expect("the blocks sum to more than memory can hold");
         // There is no other `T` to begin with.
@@ -349,9 +349,14 @@ impl Comm {
     }
 
     /// Carries out a call of two buffers by none of the short routes.
-    pub(super) fn carry_on_moving<T: Element>(&mut self, call: Call<'_>, from: &[T], to: &mut [T]) {
+    pub(super) fn slices_by_long_route<T: Element>(
+        &mut self,
+        call: Call<'_>,
+        from: &[T],
+        to: &mut [T],
+    ) {
         let (rank, p) = (self.rank(), self.size());
-        self.carry_on(&call.moving(Buffers::Apart(from, to)).on_bytes(rank, p));
+        self.by_long_route(&call.moving(Buffers::Apart(from, to)).on_bytes(rank, p));
     }
 }
 

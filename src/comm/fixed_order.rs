@@ -9,7 +9,7 @@ use crate::order::Order;
 pub(super) fn in_order(order: Order) -> InOrder {
     match order {
         Order::Ranked => None,
-        Order::Fixed => Some(Comm::carry_out_in_order),
+        Order::Fixed => Some(Comm::in_rank_order),
     }
 }
 
@@ -52,7 +52,7 @@ impl Comm {
     }
 
     /// Carries out a reduction in the order of the tree, not by a short route.
-    fn carry_out_in_order(&mut self, call: &Call<'_, RawBuffers<'_>>) {
+    fn in_rank_order(&mut self, call: &Call<'_, RawBuffers<'_>>) {
         if let Choice::Algorithm(a) | Choice::AlgorithmOnMesh(a, _) = &self.choice
             && !a.is_direct()
         {
@@ -62,6 +62,6 @@ impl Comm {
             );
             return self.wrong((call.sig(), call.at()), call.len(), what);
         }
-        self.carry_out_around(call, || ());
+        self.by_gates_or_boards(call, || ());
     }
 }

@@ -265,7 +265,7 @@ impl Comm {
         {
             return carry_out(self, &made.in_order());
         }
-        self.carry_on(&made);
+        self.by_long_route(&made);
         if made.is_idle() && self.size() > 1 {
             self.port.count_silent_call();
         }

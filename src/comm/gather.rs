@@ -96,7 +96,7 @@ impl Comm {
         let mine = all.wrapping_add(own.start * kernel.size());
         let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(own.len()));
         // SAFETY: a block for every rank, the own one in its place.
-        self.carry_out_moving(unsafe { call.on_memory(kernel, mine, all) });
+        self.moving_by_route(unsafe { call.on_memory(kernel, mine, all) });
     }
 
     /// Where the own block is among equal ones; none, and the run ends, if they are not equal.
@@ -280,7 +280,7 @@ impl Comm {
         let call = Call::new(Operation::AllGather, lens, at, Partition::Equal(1));
         self.collect_in_two(call, (mine, count), true, |comm, mine, all, lens| {
             let call = Call::new(Operation::AllGather, some, at, Partition::Varied(lens));
-            comm.carry_on_moving(call, mine, all);
+            comm.slices_by_long_route(call, mine, all);
         })
     }
 
@@ -327,7 +327,7 @@ impl Comm {
             let call = Call::new(Operation::AllGather, lens, at, Partition::Equal(1));
             self.collect_in_two(call, (mine, count), is_root, |comm, mine, all, lens| {
                 let call = Call::new(Operation::Gather, some, at, Partition::Varied(lens));
-                comm.carry_on_moving(call.root(root), mine, all);
+                comm.slices_by_long_route(call.root(root), mine, all);
             })
         };
         is_root.then_some(collected)

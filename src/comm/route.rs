@@ -1,5 +1,5 @@
 //! The one decision how a call is carried out: the short routes, then the long ones, then the calls
-//! of executors, in `execute` and `carry_out_uneven` alone.
+//! of executors, in `execute` and `by_uneven_exchange` alone.
 //!
 //! | route | when |
 //! |---|---|
@@ -84,30 +84,30 @@ impl Comm {
             Some(short @ (Short::Alone | Short::Gates | Short::Eager)) => {
                 self.by_short_route(short, call);
             }
-            route => self.carry_out_on_bytes(route.is_some(), &call.on_bytes(rank, p)),
+            route => self.by_untyped_route(route.is_some(), &call.on_bytes(rank, p)),
         }
     }
 
     /// [`carry_out`](Comm::carry_out), for a call on memory that moves something from all to all,
     /// or is the exclusive scan of a segmented one.
     #[inline(always)]
-    pub(super) fn carry_out_moving(&mut self, call: Call<'_, RawBuffers<'_>>) {
+    pub(super) fn moving_by_route(&mut self, call: Call<'_, RawBuffers<'_>>) {
         match self.short_route(&call, call.element_size()) {
             Some(short) => self.by_short_route(short, &call),
             // (A copy: the address of the call itself is nobody's, so it stays in registers.)
-            None => self.carry_on(&{ call }),
+            None => self.by_long_route(&{ call }),
         }
     }
 
     /// The routes that need no types: those among more than two ranks, and the long ones.
     #[inline(never)]
-    fn carry_out_on_bytes(&mut self, is_short: bool, call: &Call<'_, RawBuffers<'_>>) {
+    fn by_untyped_route(&mut self, is_short: bool, call: &Call<'_, RawBuffers<'_>>) {
         let is_gated = self.port.is_gated() && call.operation() != Operation::Broadcast;
         if is_short && (is_gated || call.unit() * call.message_element_size() <= EAGER) {
             let short = if is_gated { Short::Gates } else { Short::Eager };
             self.by_short_route(short, call);
         } else {
-            self.carry_on(call);
+            self.by_long_route(call);
         }
     }
 
@@ -189,7 +189,7 @@ impl Comm {
     /// its gate, and more on its board. Returns `None` if the call was refused while a panic
     /// unwinds.
     #[inline]
-    pub(super) fn carry_out_around<R>(
+    pub(super) fn by_gates_or_boards<R>(
         &mut self,
         call: &Call<'_, RawBuffers<'_>>,
         work: impl FnOnce() -> R,
@@ -215,7 +215,7 @@ impl Comm {
     }
 
     /// [`carry_out`](Comm::carry_out), for calls that are not of a few bytes.
-    pub(super) fn carry_on(&mut self, call: &Call<'_, RawBuffers<'_>>) {
+    pub(super) fn by_long_route(&mut self, call: &Call<'_, RawBuffers<'_>>) {
         let Some((route, unbound, params)) = self.long_route(call) else { return };
         let Some(begun) = self.begin_compared((call.sig(), call.at()), params) else { return };
         if let Some(unbound) = unbound {
@@ -317,7 +317,7 @@ impl Comm {
     /// Carries out a call of blocks of which no rank knows all lengths, at the gates; this one
     /// gives `len` elements. Returns `None` if a panic unwinds already.
     #[inline(always)]
-    pub(super) fn carry_out_uneven<U: Uneven>(
+    pub(super) fn by_uneven_exchange<U: Uneven>(
         &mut self,
         call: &Call<'_>,
         len: usize,

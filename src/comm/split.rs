@@ -50,7 +50,7 @@ impl Comm {
         let p = self.size();
         let mut all = vec![(0, 0); p];
         let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(1));
-        self.carry_on_moving(call, &[(color, key)], &mut all);
+        self.slices_by_long_route(call, &[(color, key)], &mut all);
         if !self.enter((sig, at), CallParams::of(1)) {
             self.nothing_to_return();
         }

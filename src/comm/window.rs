@@ -370,7 +370,7 @@ impl<E: Send + Sync + 'static> Shared<E> {
             let own = Token { window: self.number, ranks: 1 };
             let mut all = vec![own; self.spans.len()];
             let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(1)).of_length(0);
-            comm.carry_on_moving(call, &[own], &mut all);
+            comm.slices_by_long_route(call, &[own], &mut all);
             if let Some(peer) = all.iter().position(|token| token.window != self.number) {
                 let what =
                     format!("window: expected number {}, got {}", self.number, all[peer].window);

@@ -194,7 +194,7 @@ impl<'a> sealed::CallData<'a> for () {
         let mut nothing = [()];
         let call = call.combining(Buffers::InPlace(&mut nothing), &Nothing);
         let call = call.in_order().on_bytes(comm.rank(), comm.size());
-        match comm.carry_out_around(&call, work) {
+        match comm.by_gates_or_boards(&call, work) {
             Some(done) => ((), done),
             None => comm.nothing_to_return(),
         }
@@ -339,7 +339,7 @@ impl Comm {
         };
         let Some(call) = call else { return };
         // SAFETY: the lengths are those of the operation's blocks.
-        self.carry_out_moving(unsafe { call.on_memory(kernel, from, to) });
+        self.moving_by_route(unsafe { call.on_memory(kernel, from, to) });
     }
 
     /// Carries out a call of blocks of lengths that all ranks know.
@@ -469,7 +469,7 @@ impl Comm {
         let call = exec::Call::new(K::OPERATION, sig, said.at, Partition::Vector(buf.len()));
         let call = call.combining(Buffers::InPlace(buf), op).in_order();
         let call = call.on_bytes(self.rank(), self.size());
-        match self.carry_out_around(&call, work) {
+        match self.by_gates_or_boards(&call, work) {
             Some(done) => done,
             None => self.nothing_to_return(),
         }

@@ -254,7 +254,7 @@ impl<'env> PreparedCall<'env> {
             let Some(work) = around else { return comm.carry_out_on_memory(&call, sig, by) };
             work.before();
             let Some(call) = comm.on_memory(&call, sig, at, by) else { return };
-            comm.carry_out_moving(call);
+            comm.moving_by_route(call);
             work.after();
         }
     }

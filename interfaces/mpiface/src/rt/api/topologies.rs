@@ -40,7 +40,7 @@ pub(super) fn cart_create(
     _reorder: c_int,
 ) -> NewComm {
     let dims = counts_of(dims.take(n))?;
-    let total: usize = dims.iter().product();
+    let total = dims.iter().fold(1usize, |total, &n| total.saturating_mul(n));
     if n < 0 || total > old.size() || total == 0 {
         return error(Class::Dims, format!("a grid of {total} ranks out of {}", old.size()));
     }
