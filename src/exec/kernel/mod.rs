@@ -200,15 +200,10 @@ impl<'a> Kernel<'a> {
     /// # Safety
     /// Both are valid for reads and writes of `n` elements, and do not overlap.
     pub(crate) unsafe fn swap(&self, a: *mut u8, b: *mut u8, n: usize) {
-        let bytes = n * self.size();
-        // SAFETY: by the contract. Bytes that may not be written are no bytes of a number.
-        unsafe {
-            std::ptr::swap_nonoverlapping(
-                a.cast::<MaybeUninit<u8>>(),
-                b.cast::<MaybeUninit<u8>>(),
-                bytes,
-            );
-        }
+        // Bytes that may not be written are no bytes of a number.
+        let [a, b] = [a, b].map(|x| x.cast::<MaybeUninit<u8>>());
+        // SAFETY: by the contract.
+        unsafe { std::ptr::swap_nonoverlapping(a, b, n * self.size()) }
     }
 
     /// Calls `work` with the offset in bytes and the number of elements of one block after the
