@@ -60,9 +60,9 @@ const RARELY: u64 = 1_000_000;
 const WINDOW: u64 = 200_000_000;
 /// Waits in a row that took longer than [`SPIN`], before a rank sleeps at once.
 const LONG: u32 = 2;
-/// Longer than a wait spins and yields before it sleeps.
-const LASTING: Duration = Duration::from_micros(110);
-/// Lasting waits in a row: one shorter wait in so many, 1.8 ms at least, sleeps for nothing.
+/// Of a wait that has slept: those of less work are not to go on to sleep.
+const LASTING: Duration = Duration::from_micros(100);
+/// Lasting waits in a row: one shorter wait in so many, 1.6 ms at least, sleeps for nothing.
 const IDLE: u32 = 16;
 /// Waits that spin briefly before one waits as usual.
 const RESTED: u32 = 32;
@@ -228,11 +228,11 @@ pub(super) fn spin(learns: bool) -> Duration {
     }
 }
 
-/// A wait that began then, and was no short one, is over. `has_spun`: it went on after that.
-pub(super) fn note_wait(since: Instant, has_spun: bool) {
+/// A wait that began then, and was no short one, is over. `has_slept`: it has slept.
+pub(super) fn note_wait(since: Instant, has_slept: bool) {
     let is_disturbed = is_disturbed();
     // Else it was no lasting one, and no clock is read.
-    let took = if is_disturbed || has_spun { since.elapsed() } else { Duration::ZERO };
+    let took = if is_disturbed || has_slept { since.elapsed() } else { Duration::ZERO };
     change!(RECENT, |waits: &mut RecentWaits| waits.note(took, is_disturbed));
 }
 

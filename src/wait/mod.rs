@@ -126,7 +126,7 @@ mod lost_time {
             super::super::SPIN
         }
 
-        pub(in super::super) fn note_wait(_since: crate::sync::Instant, _has_spun: bool) {}
+        pub(in super::super) fn note_wait(_since: crate::sync::Instant, _has_slept: bool) {}
     }
     #[cfg(not(loom))]
     pub(crate) use unless_loom::*;
@@ -369,7 +369,7 @@ impl Backoff {
         if let Some(since) = self.since
             && self.learns
         {
-            lost_time::note_wait(since, self.yields > 0);
+            lost_time::note_wait(since, self.has_napped);
         }
         self.has_napped
     }

@@ -60,10 +60,8 @@ unsafe fn avx(dst: *mut u8, src: *const u8, bytes: usize) {
                 "vmovdqu ymm2, [{from} + 64]", "vmovdqu ymm3, [{from} + 96]",
                 "vmovdqa [{to}], ymm0", "vmovdqa [{to} + 32], ymm1",
                 "vmovdqa [{to} + 64], ymm2", "vmovdqa [{to} + 96], ymm3",
-                "add {from}, 128",
-                "add {to}, 128",
-                "dec {turns}", "jnz 2b",
-                "vzeroupper",
+                "add {from}, 128", "add {to}, 128",
+                "dec {turns}", "jnz 2b", "vzeroupper",
                 from = inout(reg) src.wrapping_add(head) => _,
                 to = inout(reg) dst.wrapping_add(head) => _,
                 turns = inout(reg) turns => _,
@@ -112,10 +110,8 @@ mod tests {
         // SAFETY: the processor has AVX; 64 bytes are written, which `upper` has.
         unsafe {
             asm!(
-                "vextractf128 [{to}], ymm0, 1",
-                "vextractf128 [{to} + 16], ymm1, 1",
-                "vextractf128 [{to} + 32], ymm2, 1",
-                "vextractf128 [{to} + 48], ymm3, 1",
+                "vextractf128 [{to}], ymm0, 1", "vextractf128 [{to} + 16], ymm1, 1",
+                "vextractf128 [{to} + 32], ymm2, 1", "vextractf128 [{to} + 48], ymm3, 1",
                 to = in(reg) upper.as_mut_ptr(),
                 options(nostack),
             );

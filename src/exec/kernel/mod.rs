@@ -282,6 +282,12 @@ trait Stride {
     /// # Safety
     /// As each says.
     unsafe fn by<const K: usize>(&self, i: usize, n: usize, has: impl Vectors) -> usize;
+
+    /// Elements before the first whole line of the result, if it gains by whole lines.
+    #[inline(always)]
+    fn head(&self) -> usize {
+        0
+    }
 }
 
 /// Works on `n` elements, of which partial results are those of `S`, with the vectors of the
@@ -343,7 +349,8 @@ unsafe fn turns<const MANY: usize, const FEW: usize>(
 ) {
     // SAFETY: passed on.
     unsafe {
-        let i = if many { work.by::<MANY>(0, n, has) } else { 0 };
+        let i = work.by::<FEW>(0, n.min(work.head()), has);
+        let i = if many { work.by::<MANY>(i, n, has) } else { i };
         let i = work.by::<FEW>(i, n, has);
         work.by::<1>(i, n, has);
     }
@@ -389,6 +396,11 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> Stride for Fold<'_, T, O
             i += K;
         }
         i
+    }
+
+    #[inline(always)]
+    fn head(&self) -> usize {
+        if const { S::IS_WIDE } { self.dst.align_offset(64) / size_of::<T>().max(1) } else { 0 }
     }
 }
 
