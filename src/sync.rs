@@ -73,8 +73,7 @@ mod whole {
             // for thread-locals), which stays as long as the thread.
             unsafe {
                 std::arch::asm!(
-                    "mov {}, qword ptr fs:[0]",
-                    out(reg) block,
+                    "mov {}, qword ptr fs:[0]", out(reg) block,
                     options(pure, readonly, nostack, preserves_flags)
                 );
             }
@@ -147,8 +146,7 @@ pub(crate) fn fetch_to_write(at: *const u8, bytes: usize) {
         // SAFETY: any address will do; 64-bit processors since 2006 execute it, or ignore it.
         unsafe {
             std::arch::asm!(
-                "prefetchw byte ptr [{}]",
-                in(reg) at.wrapping_add(from),
+                "prefetchw byte ptr [{}]", in(reg) at.wrapping_add(from),
                 options(nostack, preserves_flags, readonly)
             );
         }

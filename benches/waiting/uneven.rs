@@ -115,10 +115,10 @@ pub(crate) struct Turns<'a> {
 /// The rows beside `busy` processes.
 pub(crate) fn rows(load: &str, busy: usize, other: bool, of: &Turns<'_>) {
     let &Turns { turns, time, works } = of;
-    let is_chosen = |(a, b): &Work| {
-        works.is_none_or(|works| works.split(',').any(|work| work == format!("{a}/{b}")))
-    };
-    for of in WORK.into_iter().filter(is_chosen) {
+    let number = |text: &str| text.parse().expect("microseconds");
+    let work = |text: &str| text.split_once('/').map(|(a, b)| (number(a), number(b)));
+    let chosen = works.map(|all| all.split(',').filter_map(work).collect());
+    for of in chosen.unwrap_or_else(|| WORK.to_vec()) {
         let processes = Busy::new(busy, other, Duration::ZERO);
         std::thread::sleep(Duration::from_millis(30));
         let most = time.as_micros() as u32 / 15;

@@ -22,7 +22,8 @@
 //! short again within half a second after the load has ended.
 //!
 //! Elsewhere a rank of which [`IDLE`] waits in a row were [`LASTING`] or longer spins [`BRIEFLY`],
-//! and does not yield: it would have slept anyway, after time of no use. A shorter wait ends that.
+//! and does not yield: it would have slept anyway, after time of no use. A shorter wait ends that;
+//! one in [`RESTED`] waits as usual, or two ranks that wake each other would go on for ever.
 //!
 //! The state costs nobody anything whose waits are short: a rank looks as often as without it, and
 //! reads no clock, until two waits in a row have taken longer than [`SPIN`]. A rank that sleeps at
@@ -59,10 +60,12 @@ const RARELY: u64 = 1_000_000;
 const WINDOW: u64 = 200_000_000;
 /// Waits in a row that took longer than [`SPIN`], before a rank sleeps at once.
 const LONG: u32 = 2;
-/// Longer than a wait spins, yields and spins alone before it sleeps.
-const LASTING: Duration = Duration::from_micros(150);
-/// Lasting waits in a row: one shorter wait in so many, 2.4 ms at least, sleeps for nothing.
+/// Of a wait that has slept: those of less work are not to go on to sleep.
+const LASTING: Duration = Duration::from_micros(100);
+/// Lasting waits in a row: one shorter wait in so many, 1.6 ms at least, sleeps for nothing.
 const IDLE: u32 = 16;
+/// Waits that spin briefly before one waits as usual.
+const RESTED: u32 = 32;
 /// How long a rank spins after that.
 const BRIEFLY: Duration = Duration::from_micros(5);
 /// Of so many waits of a rank that sleeps at once, one spins.
@@ -151,7 +154,7 @@ struct RecentWaits {
     long: u32,
     /// Waits since the last that spun.
     unspun: u32,
-    /// Lasting ones in a row.
+    /// Lasting ones in a row, less those before the last that waited as usual.
     lasting: u32,
 }
 
@@ -164,7 +167,11 @@ impl RecentWaits {
 
     /// A wait has taken so long. Without a disturbance, nothing is learnt for the next one.
     fn note(&mut self, took: Duration, is_disturbed: bool) {
-        self.lasting = if took >= LASTING { IDLE.min(self.lasting + 1) } else { 0 };
+        self.lasting = match self.lasting {
+            _ if took < LASTING => 0,
+            lasting if lasting < IDLE + RESTED => lasting + 1,
+            _ => IDLE - 1,
+        };
         self.long = match is_disturbed {
             true if took > SPIN => (LONG + 1).min(self.long + 1),
             true => self.long / 2,
@@ -175,7 +182,7 @@ impl RecentWaits {
     /// How long to spin in the next wait.
     fn spin(&mut self, is_disturbed: bool) -> Duration {
         if !is_disturbed {
-            return if self.lasting == IDLE { BRIEFLY } else { super::SPIN };
+            return if self.lasting >= IDLE { BRIEFLY } else { super::SPIN };
         }
         let sleeps = self.are_long() && self.unspun + 1 < PROBE;
         self.unspun = if sleeps { self.unspun + 1 } else { 0 };
@@ -221,11 +228,11 @@ pub(super) fn spin(learns: bool) -> Duration {
     }
 }
 
-/// A wait that began then, and was no short one, is over. `has_spun`: it went on after that.
-pub(super) fn note_wait(since: Instant, has_spun: bool) {
+/// A wait that began then, and was no short one, is over. `has_slept`: it has slept.
+pub(super) fn note_wait(since: Instant, has_slept: bool) {
     let is_disturbed = is_disturbed();
     // Else it was no lasting one, and no clock is read.
-    let took = if is_disturbed || has_spun { since.elapsed() } else { Duration::ZERO };
+    let took = if is_disturbed || has_slept { since.elapsed() } else { Duration::ZERO };
     change!(RECENT, |waits: &mut RecentWaits| waits.note(took, is_disturbed));
 }
 
@@ -434,6 +441,26 @@ mod tests {
         }
         (0..IDLE).for_each(|_| waits.note(LASTING, true));
         assert_eq!(waits.spin(false), BRIEFLY, "waits of a disturbance count, too");
+    }
+
+    #[test]
+    fn two_ranks_that_wake_each_other_do_not_go_on() {
+        // Microseconds of the work of each before it sends, and of a wake-up.
+        for (work, wake) in [(1, 16), (30, 16), (30, 45), (60, 45), (80, 16)] {
+            let mut ranks = [RecentWaits { lasting: IDLE, ..RecentWaits::NEW }; 2];
+            let (mut is_late, mut slept) = (false, 0);
+            for wait in 0..4 * RESTED {
+                let waits = &mut ranks[wait as usize % 2];
+                let sends = work + if is_late { wake } else { 0 };
+                // Spinning, and 25 us of yields.
+                let looks = if waits.spin(false) == BRIEFLY { 5 } else { 105 };
+                is_late = sends > looks;
+                slept = if is_late { wait } else { slept };
+                let took = if is_late { sends + wake } else { 0 };
+                waits.note(Duration::from_micros(took), false);
+            }
+            assert!(slept < 3 * RESTED, "{work} us of work, {wake} to wake: asleep in {slept}");
+        }
     }
 
     #[test]

@@ -125,7 +125,7 @@ mod lost_time {
         super::SPIN
     }
 
-    pub(super) fn note_wait(_since: crate::sync::Instant, _has_spun: bool) {}
+    pub(super) fn note_wait(_since: crate::sync::Instant, _has_slept: bool) {}
 }
 
 /// How the ranks of a team wait for each other.
@@ -358,7 +358,7 @@ impl Backoff {
         if let Some(since) = self.since
             && self.learns
         {
-            lost_time::note_wait(since, self.yields > 0);
+            lost_time::note_wait(since, self.has_napped);
         }
         self.has_napped
     }

@@ -218,8 +218,7 @@ mod clock {
                 // clock does so.
                 unsafe {
                     std::arch::asm!(
-                        "mrs {}, cntvct_el0",
-                        out(reg) count,
+                        "mrs {}, cntvct_el0", out(reg) count,
                         options(nomem, nostack, preserves_flags)
                     );
                 }

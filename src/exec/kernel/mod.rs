@@ -200,15 +200,10 @@ impl<'a> Kernel<'a> {
     /// # Safety
     /// Both are valid for reads and writes of `n` elements, and do not overlap.
     pub(crate) unsafe fn swap(&self, a: *mut u8, b: *mut u8, n: usize) {
-        let bytes = n * self.size();
-        // SAFETY: by the contract. Bytes that may not be written are no bytes of a number.
-        unsafe {
-            std::ptr::swap_nonoverlapping(
-                a.cast::<MaybeUninit<u8>>(),
-                b.cast::<MaybeUninit<u8>>(),
-                bytes,
-            );
-        }
+        // Bytes that may not be written are no bytes of a number.
+        let [a, b] = [a, b].map(|x| x.cast::<MaybeUninit<u8>>());
+        // SAFETY: by the contract.
+        unsafe { std::ptr::swap_nonoverlapping(a, b, n * self.size()) }
     }
 
     /// Calls `work` with the offset in bytes and the number of elements of one block after the
@@ -287,6 +282,12 @@ trait Stride {
     /// # Safety
     /// As each says.
     unsafe fn by<const K: usize>(&self, i: usize, n: usize, has: impl Vectors) -> usize;
+
+    /// Elements before the first whole line of the result, if it gains by whole lines.
+    #[inline(always)]
+    fn head(&self) -> usize {
+        0
+    }
 }
 
 /// Works on `n` elements, of which partial results are those of `S`, with the vectors of the
@@ -348,7 +349,8 @@ unsafe fn turns<const MANY: usize, const FEW: usize>(
 ) {
     // SAFETY: passed on.
     unsafe {
-        let i = if many { work.by::<MANY>(0, n, has) } else { 0 };
+        let i = work.by::<FEW>(0, n.min(work.head()), has);
+        let i = if many { work.by::<MANY>(i, n, has) } else { i };
         let i = work.by::<FEW>(i, n, has);
         work.by::<1>(i, n, has);
     }
@@ -394,6 +396,11 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> Stride for Fold<'_, T, O
             i += K;
         }
         i
+    }
+
+    #[inline(always)]
+    fn head(&self) -> usize {
+        if const { S::IS_WIDE } { self.dst.align_offset(64) / size_of::<T>().max(1) } else { 0 }
     }
 }
 
