@@ -19,17 +19,20 @@ pub(super) trait Checks {
     /// Checks a rank number; ends the run if there is no such rank.
     #[inline(always)]
     fn check_rank(&mut self, what: &str, rank: usize, call: CallAt, len: usize) -> bool {
-        rank < self.place().1 || self.refuse_rank(what, rank, call, len)
+        let is_rank = rank < self.place().1;
+        if !is_rank {
+            self.refuse_rank(what, rank, call, len);
+        }
+        is_rank
     }
 
     /// Apart from the check, so that the text's parts are not written to the stack in each call.
     #[cold]
     #[inline(never)]
-    fn refuse_rank(&mut self, what: &str, rank: usize, call: CallAt, len: usize) -> bool {
+    fn refuse_rank(&mut self, what: &str, rank: usize, call: CallAt, len: usize) {
         let (_, p) = self.place();
         let what = format!("{what} {rank} is no rank of a communicator of {p}");
         self.wrong_argument(call, len, what);
-        false
     }
 
     /// Checks that a buffer has the length that it must have.
@@ -42,17 +45,11 @@ pub(super) trait Checks {
         call: CallAt,
         len: usize,
     ) -> bool {
-        wanted == Some(got) || self.refuse_len((what, got, wanted), call, len)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn refuse_len(
-        &mut self,
-        (what, got, wanted): (&str, usize, Option<usize>),
-        call: CallAt,
-        len: usize,
-    ) -> bool {
+        if wanted == Some(got) {
+            return true;
+        }
+        // Copies: the parts of a text are in memory, and these are so only here.
+        let (what, got) = (what, got);
         let wanted = wanted.map_or("more than memory can hold".to_string(), |w| w.to_string());
         self.wrong_argument(call, len, format!("{what} has {got} elements, must have {wanted}"));
         false
@@ -61,16 +58,13 @@ pub(super) trait Checks {
     /// Checks that a buffer of so many elements has equally many for each rank.
     #[inline(always)]
     fn check_blocks(&mut self, what: &str, all: usize, call: CallAt) -> bool {
-        all.is_multiple_of(self.place().1) || self.refuse_blocks(what, all, call)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn refuse_blocks(&mut self, what: &str, all: usize, call: CallAt) -> bool {
         let (_, p) = self.place();
-        let what = format!("{what} {all} elements, no multiple of {p} ranks");
-        self.wrong_argument(call, all / p, what);
-        false
+        if !all.is_multiple_of(p) {
+            let (what, all, p) = (what, all, p);
+            let what = format!("{what} {all} elements, no multiple of {p} ranks");
+            self.wrong_argument(call, all / p, what);
+        }
+        all.is_multiple_of(p)
     }
 
     /// Checks one count per rank of elements of `size` bytes, the own one being `own`;

@@ -9,7 +9,7 @@ use crate::order::Order;
 pub(super) fn in_order(order: Order) -> InOrder {
     match order {
         Order::Ranked => None,
-        Order::Fixed => Some(Comm::in_rank_order),
+        Order::Fixed => Some(Comm::in_fixed_order),
     }
 }
 
@@ -52,7 +52,7 @@ impl Comm {
     }
 
     /// Carries out a reduction in the order of the tree, not by a short route.
-    fn in_rank_order(&mut self, call: &Call<'_, RawBuffers<'_>>) {
+    fn in_fixed_order(&mut self, call: &Call<'_, RawBuffers<'_>>) {
         if let Choice::Algorithm(a) | Choice::AlgorithmOnMesh(a, _) = &self.choice
             && !a.is_direct()
         {

@@ -23,7 +23,7 @@
 //!
 //! Elsewhere a rank of which [`IDLE`] waits in a row were [`LASTING`] or longer spins [`BRIEFLY`],
 //! and does not yield: it would have slept anyway, after time of no use. A shorter wait ends that;
-//! one in [`RESTED`] waits as usual, or two ranks that wake each other would go on for ever.
+//! after [`RESTED`] of them one waits as usual, or two ranks that wake each other would go on.
 //!
 //! The state costs nobody anything whose waits are short: a rank looks as often as without it, and
 //! reads no clock, until two waits in a row have taken longer than [`SPIN`]. A rank that sleeps at
@@ -60,7 +60,7 @@ const RARELY: u64 = 1_000_000;
 const WINDOW: u64 = 200_000_000;
 /// Waits in a row that took longer than [`SPIN`], before a rank sleeps at once.
 const LONG: u32 = 2;
-/// Of a wait that has slept: those of less work are not to go on to sleep.
+/// Of a wait that came to sleep: those of less work are not to go on to sleep.
 const LASTING: Duration = Duration::from_micros(100);
 /// Lasting waits in a row: one shorter wait in so many, 1.6 ms at least, sleeps for nothing.
 const IDLE: u32 = 16;
@@ -169,7 +169,7 @@ impl RecentWaits {
     fn note(&mut self, took: Duration, is_disturbed: bool) {
         self.lasting = match self.lasting {
             _ if took < LASTING => 0,
-            lasting if lasting < IDLE + RESTED => lasting + 1,
+            lasting if lasting + 1 < IDLE + RESTED => lasting + 1,
             _ => IDLE - 1,
         };
         self.long = match is_disturbed {
@@ -228,7 +228,7 @@ pub(super) fn spin(learns: bool) -> Duration {
     }
 }
 
-/// A wait that began then, and was no short one, is over. `has_slept`: it has slept.
+/// A wait that began then, and was no short one, is over. `has_slept`: it has, or was to.
 pub(super) fn note_wait(since: Instant, has_slept: bool) {
     let is_disturbed = is_disturbed();
     // Else it was no lasting one, and no clock is read.

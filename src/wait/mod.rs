@@ -14,8 +14,8 @@
 //! that leaves or waits in a circle, a deadline. Where the system refuses heavy fences, a wake may
 //! be missed, and naps last from 100 us to 10 ms. While the process is *disturbed*, as its ranks
 //! lose time to others (`lost_time.rs`), they spin for 15 us, or not at all after long waits, and
-//! do not yield. A rank whose waits have all lasted lately spins for 5 us, and
-//! does not yield.
+//! do not yield. A rank whose waits have all lasted lately spins for 5 us in 32 of 33, and does
+//! not yield.
 //!
 //! Budgets are times, not counts: a pause costs 4 ns on one CPU and 50 on another. The spin budget
 //! is twice the cost of a wake-up, so that a rank which naps lost at most as much again by

@@ -292,7 +292,9 @@ mod tests {
             let mut team = Team::join(&name, rank, 2).unwrap();
             assert!(!team.shared.is_crowded());
             // A seat says that its rank waits, as long as that is so.
+            let since = Instant::now();
             while rank == 1 && team.shared.seat(0).wait().is_none() {
+                assert!(since.elapsed() < Duration::from_secs(60), "rank 0 does not wait");
                 std::thread::yield_now();
             }
             team.barrier().unwrap();

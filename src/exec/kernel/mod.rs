@@ -591,28 +591,36 @@ mod tests {
     fn check_halves<T: Element, O: Operator<T>>(op: &O, of: fn(u16) -> T, bits: fn(T) -> u16) {
         fn by<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
             (op, _): (&O, S),
-            x: [&[T]; 2],
+            (x, skip): ([&[T]; 2], usize),
             has: impl Vectors,
         ) -> Vec<T> {
-            let (mut z, inputs) = (x[0].to_vec(), x.map(|x| x.as_ptr().cast_mut().cast()));
-            let (dst, also, inputs) = (z.as_mut_ptr().cast(), z.as_mut_ptr().cast(), &inputs);
+            let mut z = [&vec![x[0][0]; skip], x[0]].concat();
+            let inputs = &x.map(|x| x.as_ptr().cast_mut().cast());
+            let dst = z[skip..].as_mut_ptr().cast();
+            let also = dst;
             let fold = Fold::<T, O, S> { op, dst, also, inputs, accumulation: PhantomData };
             // SAFETY: vectors of so many elements, which do not overlap.
-            unsafe { by_size::<S::Wide>(fold, z.len(), has, true) };
-            z
+            unsafe { by_size::<S::Wide>(fold, x[0].len(), has, true) };
+            z.split_off(skip)
         }
         let all: Vec<T> = (0..=u16::MAX).map(|i| of(i.wrapping_mul(40_503))).collect();
         // 0, subnormal and normal numbers, infinity, NaN.
         for x in [0, 1, 0x7f, 0x80, 0x3ff, 0x400, 0x3bff, 0x3f81, 0x7bff, 0x7c00, 0x7f80, 0x7fff] {
             for x in [of(x), of(x | 1 << 15)] {
                 let wanted: Vec<u16> = all.iter().map(|&y| bits(op.combine(x, y))).collect();
-                let check = |got: Vec<T>| {
-                    assert!(got.into_iter().map(bits).eq(wanted.iter().copied()), "{}", bits(x));
-                };
-                let both = [&vec![x; all.len()][..], &all];
-                check(by((op, O::accumulation()), both, Baseline));
-                Avx2::detected().inspect(|has| check(by((op, O::accumulation()), both, *has)));
-                Avx512::detected().inspect(|has| check(by((op, O::accumulation()), both, *has)));
+                let same = vec![x; all.len()];
+                // Whole lines, and results that begin anywhere in one.
+                for (n, skip) in [(1, 1), (7, 8), (24, 7), (33, 31), (100, 24), (all.len(), 0)] {
+                    let check = |got: Vec<T>| {
+                        let is_right = got.into_iter().map(bits).eq(wanted[..n].iter().copied());
+                        assert!(is_right, "{} {n} {skip}", bits(x));
+                    };
+                    let both = ([&same[..n], &all[..n]], skip);
+                    check(by((op, O::accumulation()), both, Baseline));
+                    Avx2::detected().inspect(|has| check(by((op, O::accumulation()), both, *has)));
+                    Avx512::detected()
+                        .inspect(|has| check(by((op, O::accumulation()), both, *has)));
+                }
             }
         }
     }

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 /// Calls so many times as long as any meeting, and beyond that for longer than the silence, are
 /// listed.
 const BEYOND: u32 = 3;
+/// A sleep of the thread that only sleeps; how much longer it is silent counts.
+const NAP: Duration = Duration::from_millis(10);
 
 /// Of the ranks of all runs.
 #[derive(Default)]
@@ -36,11 +38,11 @@ impl LongestWaits {
         thread::spawn(move || {
             while let Some(silence) = silence.upgrade() {
                 let mut longest = silence.lock().unwrap_or_else(|e| e.into_inner());
-                *longest = since.elapsed().max(*longest);
+                *longest = since.elapsed().saturating_sub(NAP).max(*longest);
                 since = Instant::now();
                 drop(longest);
                 drop(silence);
-                thread::sleep(Duration::from_millis(10));
+                thread::sleep(NAP);
             }
         });
         waits

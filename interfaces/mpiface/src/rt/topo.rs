@@ -22,7 +22,9 @@ pub struct Cart(Option<Cartesian>);
 impl Cart {
     /// Of these dimensions, of which some are rings.
     pub fn new(dims: &[usize], periods: &[bool]) -> Cart {
-        Cart(Cartesian::new(dims.iter().product(), dims, periods).ok())
+        let grid =
+            || Cartesian::new(ranks_of(dims), dims, periods).expect("as many ranks as it has");
+        Cart((!dims.is_empty()).then(grid))
     }
 
     /// The dimensions.
@@ -58,6 +60,11 @@ impl Cart {
     }
 }
 
+/// The ranks of a grid; as many as can be, if they are more.
+pub fn ranks_of(dims: &[usize]) -> usize {
+    dims.iter().fold(1, |ranks, &n| ranks.saturating_mul(n))
+}
+
 /// Fills the dimensions that are zero so that the product is `nodes`, as equal as can be, falling.
 ///
 /// # Errors
@@ -66,7 +73,8 @@ pub fn dims_create(nodes: usize, dims: &mut [i32]) -> Outcome {
     if dims.iter().any(|it| *it < 0) {
         return error(Class::Dims, "a dimension is negative");
     }
-    let given: usize = dims.iter().filter(|it| **it > 0).map(|it| *it as usize).product();
+    let given: Vec<usize> = dims.iter().filter(|it| **it > 0).map(|it| *it as usize).collect();
+    let given = ranks_of(&given);
     let free = dims.iter().filter(|it| **it == 0).count();
     if nodes == 0 || !nodes.is_multiple_of(given) || (free == 0 && given != nodes) {
         return error(
@@ -177,6 +185,7 @@ mod tests {
         }
         assert!(dims_create(7, &mut [0, 3, 0]).is_err());
         assert!(dims_create(6, &mut [5]).is_err());
+        assert!(dims_create(6, &mut [65536; 4]).is_err());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::communicators::split;
 use super::counts::{count_of, counts_of};
 use super::keep::NewComm;
 use super::prelude::*;
-use crate::rt::topo::{self, Cart, Topology};
+use crate::rt::topo::{self, Cart, Topology, ranks_of};
 
 fn grid(comm: &Comm) -> Outcome<&Cart> {
     let no = || Error::new(Class::Topology, "the communicator has no grid");
@@ -40,7 +40,7 @@ pub(super) fn cart_create(
     _reorder: c_int,
 ) -> NewComm {
     let dims = counts_of(dims.take(n))?;
-    let total = dims.iter().fold(1usize, |total, &n| total.saturating_mul(n));
+    let total = ranks_of(&dims);
     if n < 0 || total > old.size() || total == 0 {
         return error(Class::Dims, format!("a grid of {total} ranks out of {}", old.size()));
     }
@@ -119,7 +119,7 @@ pub(super) fn cart_map(
     dims: List<c_int>,
     _periods: List<c_int>,
 ) -> Outcome<c_int> {
-    let total: usize = counts_of(dims.take(n))?.iter().product();
+    let total = ranks_of(&counts_of(dims.take(n))?);
     if n < 0 || total > comm.size() || total == 0 {
         return error(Class::Dims, format!("a grid of {total} ranks out of {}", comm.size()));
     }
