@@ -2,9 +2,9 @@
 #![allow(dead_code, unused_imports, unexpected_cfgs)] // Each uses a part; not all have `half`.
 
 mod damage;
-mod dice;
+pub(crate) mod dice;
 mod one;
-mod one_call;
+pub(crate) mod one_call;
 mod one_result;
 mod uneven;
 mod watch;
