@@ -52,7 +52,7 @@ impl Compiled<'_> {
         };
         let mut sources = files(Path::new(".").join(of).to_str().unwrap(), "rs");
         sources.retain(is_wanted);
-        let manifest = read(&of.join("Cargo.toml"));
+        let manifest = read(of.join("Cargo.toml"));
         let end = manifest.find("[dev-dependencies]").filter(|_| !tests).unwrap_or(manifest.len());
         let paths = between(&manifest[..end], "path = \"", '"').map(|path| plain(of.join(path)));
         let (below, own): (Vec<_>, Vec<_>) = paths.partition(|path| is_package(path));
