@@ -11,6 +11,7 @@ use super::kit::{Act, CallKind, Dice, Fault, Reduction, Script, Sort, Thing, Tic
 use super::kit::{judge, play, thing};
 use phalanx::op;
 use phalanx::{Comm, Team};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thing!([u8; 3], |h| [h as u8, (h >> 8) as u8, (h >> 16) as u8], {
     0 ordered |l, r| [l[0], r[1], l[2].wrapping_add(r[2])];
@@ -92,19 +93,21 @@ at_random! {
 
 #[test]
 fn another_length_is_a_fault_only_where_it_is_one() {
-    let team = team(3);
+    let (team, mut kinds) = (team(3), 0);
     for script in Script::of_every_fault(1, 3) {
         let kind = script.acts[1].kind;
         let is_it = script.fault.is_some_and(|it| it.2 == Fault::OtherLength);
         if is_it && (kind.may_differ() || kind == CallKind::Exchange) {
             // To another rank, where it is a message.
             let act = Act { comm: 0, element: 1, bytes: 100, number: 1, ..script.acts[1] };
-            let script =
-                Script { acts: vec![act], fault: Some((1, 0, Fault::OtherLength)), ..script };
+            let script = Script { acts: vec![act], ..Script::default() };
+            let script = script.failing(1, 0, Fault::OtherLength);
             let failed = one_run(&watch(), &team, &script, 1, false);
             assert_eq!(failed, !kind.may_differ(), "{kind:?}");
+            kinds += 1;
         }
     }
+    assert_eq!(kinds, 9);
 }
 
 #[test]
@@ -114,6 +117,11 @@ fn wrong_ends_are_noticed() {
     assert!(judge(&script, &panicked()).is_err());
     script.fault = Some((0, 0, Fault::Panic));
     assert!(judge(&script, &panicked()).is_err());
+    phalanx::run(1, |comm| {
+        let play = || play(comm, &script, 1, &mut |_, _, _, _| ());
+        assert!(catch_unwind(AssertUnwindSafe(play)).is_err());
+    })
+    .unwrap();
     assert!(judge(&script, &Ok(())).is_err());
     script.fault = Some((1, 0, Fault::OtherLength));
     assert!(judge(&script, &panicked()).is_err());

@@ -5,7 +5,7 @@
 
 use super::dice::mix;
 use super::one_call::{Buffers, OneCall};
-use super::run::Mishaps;
+use super::run::RunNotes;
 use super::started::StartedCalls;
 use phalanx::op::{self, Operator};
 use phalanx::{Comm, Element, call};
@@ -124,11 +124,11 @@ macro_rules! thing {
 pub(crate) use thing;
 
 /// Stands for memory that its owner has freed.
-pub(crate) const FREED: u64 = 0xdead_dead_dead_dead;
+const FREED: u64 = 0xdead_dead_dead_dead;
 
 fn alive(x: u64) -> u64 {
     if x == FREED {
-        Mishaps::note("an operator was given memory that its owner has freed".to_string());
+        RunNotes::mishap("an operator was given memory that its owner has freed".to_string());
     }
     x
 }

@@ -13,4 +13,4 @@ pub(crate) use dice::{Dice, mix};
 pub(crate) use elements::{Reduction, Thing, Tick, folded, input, thing};
 pub(crate) use perform::{Sort, carry_out, work};
 pub(crate) use program::{Act, CallKind, CallWay, Fault, Script};
-pub(crate) use run::{Mishaps, be_late, judge, play};
+pub(crate) use run::{RunNotes, be_late, judge, play};

@@ -1,9 +1,12 @@
 //! The calls of all ranks in one run, and the fault of one of them, drawn from a seed.
 
 use super::dice::Dice;
+use super::perform::is_overlapped_barrier;
+use super::run::RunNotes;
 use phalanx::Algorithm;
 use phalanx::schedule::Operation;
 use std::fmt;
+use std::sync::{Arc, Mutex};
 
 /// Communicators that a rank holds at once.
 const MOST_COMMS: usize = 5;
@@ -105,8 +108,6 @@ pub(crate) struct Act {
     /// Root, distance, number of colors.
     pub(crate) number: usize,
     pub(crate) salt: u64,
-    /// A rank may meet it in another call of the same kind.
-    pub(crate) is_loose: bool,
 }
 
 /// The fault of one rank.
@@ -162,7 +163,7 @@ impl Fault {
 }
 
 /// A run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Script {
     pub(crate) acts: Vec<Act>,
     /// Rank, act, and the fault there.
@@ -171,6 +172,8 @@ pub(crate) struct Script {
     pub(crate) jitter: bool,
     /// Barriers and small collectives of the whole team, as the library chooses, without a fault.
     pub(crate) is_short: bool,
+    /// Of the run so far.
+    pub(crate) notes: Arc<Mutex<RunNotes>>,
 }
 
 impl Script {
@@ -178,18 +181,49 @@ impl Script {
     pub(crate) fn draw(dice: &mut Dice, length: usize, most_bytes: usize) -> Self {
         let mut comms = 1;
         let acts = (0..length).map(|_| Act::draw(dice, &mut comms, most_bytes)).collect();
-        Script { acts, fault: None, jitter: false, is_short: false }
+        Script { acts, ..Script::default() }
     }
 
     /// With a fault of a rank in an act. If that makes another call, or one twice or not at all,
-    /// elements are the same in all acts: they are right wherever the others meet it.
+    /// elements are the same from there on, and so are lengths where ranks may differ in them: they
+    /// are right wherever the others meet it.
     pub(crate) fn failing(mut self, who: usize, at: usize, fault: Fault) -> Self {
         self.fault = Some((who, at, fault));
-        let salt = self.acts[0].salt;
+        let Act { salt, bytes, .. } = self.acts[at];
         if Fault::ALL[..Fault::LOOSE].contains(&fault) {
-            self.acts.iter_mut().for_each(|act| (act.salt, act.is_loose) = (salt, true));
+            for act in &mut self.acts[at..] {
+                act.salt = salt;
+                let is_free = [Varied(Operation::AllToAll), Started].contains(&act.kind);
+                act.bytes = if is_free || act.kind.may_differ() { bytes } else { act.bytes };
+            }
         }
         self
+    }
+
+    /// Whether `p` ranks cannot end well. (On a part of the team a rank may be alone.)
+    pub(crate) fn must_fail(&self, p: usize) -> bool {
+        let Some((_, at, fault)) = self.fault else { return false };
+        let (act, kind) = (&self.acts[at], self.acts[at].kind);
+        let is_own = [Exchange, Tagged].contains(&kind) && act.number.is_multiple_of(p);
+        let is_met = act.comm == 0 && p > 1 && kind != Drop && !is_own;
+        let is_barrier = kind == While && is_overlapped_barrier(act);
+        let has_elements = is_met
+            && ![Collective(Operation::Barrier), Split, Started].contains(&kind)
+            && !is_barrier;
+        match fault {
+            Fault::Panic => true,
+            Fault::PanicInside(calls) => {
+                calls == 1 && [Peers, Root, Global, Window, Ghosts, While].contains(&kind)
+            }
+            Fault::OtherLength | Fault::CaughtOtherLength => has_elements && !kind.may_differ(),
+            Fault::OtherElement => has_elements && kind != Halo,
+            Fault::OtherNumber => match kind {
+                Collective(op) | Varied(op) => is_met && (op.is_rooted() || op == Operation::Shift),
+                kind => is_met && [Root, Exchange, Tagged].contains(&kind),
+            },
+            Fault::Drop | Fault::OtherWay => false,
+            _ => is_met,
+        }
     }
 
     /// So many barriers and small collectives of the whole team, as the library chooses.
@@ -200,7 +234,7 @@ impl Script {
             Act { kind, way: CallWay::Auto, ..Act::draw(dice, &mut 1, 1 << 6) }
         };
         let acts = (0..length).map(|_| act()).collect();
-        Script { acts, fault: None, jitter: false, is_short: true }
+        Script { acts, is_short: true, ..Script::default() }
     }
 
     /// Every call without a fault, each with few, some and many bytes, on the team and, in between,
@@ -219,7 +253,7 @@ impl Script {
                 }
             }
         }
-        Script { acts, fault: None, jitter: false, is_short: false }
+        Script { acts, ..Script::default() }
     }
 
     /// Every fault in every call, on the team or on a part of it, between other calls. Three times
@@ -241,7 +275,7 @@ impl Script {
             script.acts.insert(0, Act::of(&mut dice, Split, 0));
             let k = k as usize;
             let (bytes, calls) = [(64, 1), (3000, 7), (80_000, 900)][k % 3];
-            let comm = if kind == Drop { 1 } else { dice.below(2) };
+            let comm = if kind == Drop { 1 } else { k % 2 };
             script.acts.insert(1, Act { comm, way, ..Act::of(&mut dice, kind, bytes) });
             let inside = fault == Fault::PanicInside(1);
             let fault = if inside { Fault::PanicInside(calls) } else { fault };
@@ -296,7 +330,6 @@ impl Act {
             bytes: dice.below(below + 1),
             number: dice.below(1 << 16),
             salt: dice.word(),
-            is_loose: false,
         }
     }
 }

@@ -4,28 +4,36 @@ use super::dice::{Dice, mix};
 use super::elements::Tick;
 use super::program::{Act, CallKind, CallWay, Fault, Script};
 use phalanx::{Comm, Error};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The text of a fault's panic; a wrong result says something else.
 const BOMB: &str = "bomb";
 
-/// What must not happen whatever else fails: wrong results, reads of freed memory. In a run with a
-/// fault a panic would not do, as the run may end with the fault's.
-pub(crate) struct Mishaps;
+/// What the ranks of a run note for its judge.
+#[derive(Debug, Default)]
+pub(crate) struct RunNotes {
+    /// The first that must not happen whatever else fails: a wrong result, a read of freed memory.
+    /// In a run with a fault a panic would not do, as the run may end with the fault's.
+    mishap: Option<String>,
+    /// The fault is there, and the run cannot end well.
+    must_fail: bool,
+}
 
-static NOTED: Mutex<Option<String>> = Mutex::new(None);
+thread_local! {
+    /// Of the run in which this thread plays a rank.
+    static NOTES: RefCell<Arc<Mutex<RunNotes>>> = RefCell::default();
+}
 
-impl Mishaps {
-    pub(crate) fn note(text: String) {
-        NOTED.lock().unwrap().get_or_insert(text);
+impl RunNotes {
+    pub(crate) fn mishap(text: String) {
+        NOTES.with_borrow(|it| it.lock().unwrap().mishap.get_or_insert(text).len());
     }
 
-    /// The first, if there was one in any run of this process.
-    pub(crate) fn take() -> Option<String> {
-        NOTED.lock().unwrap().take()
+    pub(super) fn must_fail(must: bool) {
+        NOTES.with_borrow(|it| it.lock().unwrap().must_fail = must);
     }
 }
 
@@ -38,12 +46,16 @@ pub(crate) fn play(
     make: &mut dyn FnMut(&mut Comm, &Act, usize, Tick<'_>),
 ) {
     let me = comm.rank();
+    NOTES.set(script.notes.clone());
     let mut dice = Dice::of_seed(seed ^ mix(me as u64));
     let mut children: Vec<Comm> = Vec::new();
     let fuse = Cell::new(0u64);
     let tick = || match fuse.get() {
         0 => (),
-        1 => resume_unwind(Box::new(BOMB)),
+        1 => {
+            RunNotes::must_fail(true);
+            resume_unwind(Box::new(BOMB))
+        }
         more => fuse.set(more - 1),
     };
     for (i, act) in script.acts.iter().enumerate() {
@@ -52,6 +64,9 @@ pub(crate) fn play(
         }
         let (mut act, mut longer, mut times) = (*act, 0, 1);
         let fault = script.fault.filter(|&(who, at, _)| (who, at) == (me, i)).map(|it| it.2);
+        if fault.is_some() && script.must_fail(comm.size()) {
+            RunNotes::must_fail(true);
+        }
         match fault {
             None => (),
             Some(Fault::Panic) => resume_unwind(Box::new(BOMB)),
@@ -112,7 +127,7 @@ fn of<'a>(comm: &'a mut Comm, children: &'a mut [Comm], which: usize) -> Option<
 fn refused(comm: &mut Comm, children: &mut [Comm]) {
     for it in children.iter_mut().chain([comm]) {
         if catch_unwind(AssertUnwindSafe(|| it.barrier())).is_ok() {
-            Mishaps::note(format!("{} goes on after a failure", it.size()));
+            RunNotes::mishap(format!("{} goes on after a failure", it.size()));
         }
     }
 }
@@ -129,13 +144,10 @@ pub(crate) fn be_late(dice: &mut Dice) {
 
 /// Whether a run of `script` may have ended like this; if not, why not.
 pub(crate) fn judge(script: &Script, result: &Result<(), Error>) -> Result<(), String> {
-    if let Some(text) = Mishaps::take() {
-        return Err(text);
-    }
-    let error = match (script.fault, result) {
-        (Some((who, _, Fault::Panic)), Ok(())) => {
-            return Err(format!("rank {who} panicked, and nobody says so"));
-        }
+    let notes = std::mem::take(&mut *script.notes.lock().unwrap());
+    let error = match (notes.mishap, result) {
+        (Some(text), _) => return Err(text),
+        (_, Ok(())) if notes.must_fail => return Err("nobody speaks of the fault".to_string()),
         // A fault may be none: a barrier has no length, a fuse is too long.
         (_, Ok(())) => return Ok(()),
         (_, Err(error)) => error,
