@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The packages that a stage compiles, where `.ci/run` names none by `-p` and has no array of the
 /// stage's name. A stage without packages compiles the library alone.
-const PACKAGES: [(&str, &str); 7] = [
-    ("tools", "bench bench-types cli model report soak waits"),
+const PACKAGES: [(&str, &str); 6] = [
     ("soak", "soak"),
     ("shuttle", "shuttle-tests"),
     ("processes", "processes processes-c processes-python"),
@@ -50,8 +49,8 @@ impl Compiled<'_> {
                 && !(is_in("benches") || file.starts_with("tests/house"))
                 && (tests || !(is_in("tests") || is_in("examples")))
         };
-        let mut sources = files(Path::new(".").join(of).to_str().unwrap(), "rs");
-        sources.retain(is_wanted);
+        let all = |extension| files(Path::new(".").join(of).to_str().unwrap(), extension);
+        let sources = ["rs", "c"].into_iter().flat_map(all).filter(is_wanted);
         let manifest = read(of.join("Cargo.toml"));
         let end = manifest.find("[dev-dependencies]").filter(|_| !tests).unwrap_or(manifest.len());
         let paths = between(&manifest[..end], "path = \"", '"').map(|path| plain(of.join(path)));
@@ -66,15 +65,23 @@ impl Compiled<'_> {
 
     /// A source, with its modules and the files that it names.
     fn file(&mut self, file: PathBuf) {
-        let is_rust = file.extension().is_some_and(|it| it == "rs");
-        if !file.is_file() || !self.1.insert(file.clone()) || !is_rust {
+        if !file.is_file() || !self.1.insert(file.clone()) {
             return;
         }
+        let words: &[&str] = match file.extension().and_then(|it| it.to_str()) {
+            Some("rs") => &["#[path = \"", "include!(\"", "include_str!(\"", "include_bytes!(\""],
+            // Those without a folder may be among the headers that are made.
+            Some("c") => &["#include \"../"],
+            _ => return,
+        };
         let (text, folder) = (read(&file), file.parent().unwrap());
-        // README.md is in `src` for the doctests alone.
-        for word in ["#[path = \"", " include!(\"", " include_str!(\"", " include_bytes!(\""] {
-            let text = text.replace("doc = include", "").replace("\ninclude!", " include!");
-            between(&text, word, '"').for_each(|path| self.file(plain(folder.join(path))));
+        for word in words {
+            // README.md is in `src` for the doctests alone.
+            for path in between(&text.replace("doc = include", ""), word, '"') {
+                let path = plain(folder.join(&word[word.find('"').unwrap() + 1..]).join(path));
+                assert!(path.is_file(), "{}: no {}", file.display(), path.display());
+                self.file(path);
+            }
         }
         for name in between(&text, "mod ", ';').filter(|name| !name.contains(char::is_whitespace)) {
             for at in [folder.join(name), file.with_extension("").join(name)] {
@@ -96,22 +103,33 @@ fn stages_know_all_that_they_compile() {
         let name = between(&read(&it), "\nname = \"", '"').next().unwrap().to_string();
         (name, it.parent().unwrap().to_path_buf())
     };
-    let (packages, mut wrong) = (manifests.map(named).collect(), Vec::new());
-    for row in stages.lines().filter(|line| line.contains(") echo ") && !line.contains("*)")) {
+    let packages: BTreeMap<String, PathBuf> = manifests.map(named).collect();
+    let manifest = read("Cargo.toml");
+    let members = between(&manifest, "members = [", ']').next().unwrap();
+    let (mut wrong, mut known) = (Vec::new(), BTreeSet::new());
+    let arrays = || [&stages, &run].into_iter().flat_map(|it| it.lines());
+    let arrays = || arrays().filter_map(|line| line.trim_end_matches(')').split_once("=("));
+    let rows = stages.split_once("case $1 in\n").and_then(|it| it.1.split_once("    *)"));
+    for row in rows.expect("rows of inputs").0.lines() {
         let (names, paths) = row.trim().trim_end_matches(" ;;").split_once(") echo ").unwrap();
         let paths: Vec<String> = paths.split(' ').flat_map(expanded).collect();
         for stage in names.split(" | ") {
             let named = PACKAGES.iter().filter(|it| it.0 == stage);
             let mut of: Vec<&str> = named.flat_map(|it| it.1.split(' ')).collect();
-            for line in run.lines() {
-                if line.starts_with(&format!("stage {stage} ")) {
-                    of.extend(line.split("-p ").skip(1).filter_map(|it| it.split(' ').next()));
-                } else if line.split('=').next().is_some_and(|it| it.trim_end_matches('+') == stage)
-                {
-                    let (_, words) = line.trim_end_matches(')').split_once('(').unwrap();
-                    of.extend(words.split_whitespace());
+            let own = arrays().filter(|(name, _)| name.trim_end_matches('+') == stage);
+            of.extend(own.flat_map(|it| it.1.split_whitespace()));
+            for line in run.lines().filter(|it| it.starts_with(&format!("stage {stage} "))) {
+                of.extend(line.split("-p ").skip(1).filter_map(|it| it.split(' ').next()));
+                // The members that no array has.
+                if line.contains(" tests_of - ") {
+                    let is_member = |it: &PathBuf| members.contains(&format!("{it:?}"));
+                    let has =
+                        |name| arrays().any(|it| it.1.split_whitespace().any(|it| it == name));
+                    let rest = packages.iter().filter(|it| is_member(it.1) && !has(it.0));
+                    of.extend(rest.map(|it: (&String, _)| it.0.as_str()));
                 }
             }
+            known.insert(stage);
             let mut all = Compiled(&packages, BTreeSet::new());
             for name in &of {
                 let folder = packages.get(*name).or(packages.get(&format!("phalanx-{name}")));
@@ -128,5 +146,6 @@ fn stages_know_all_that_they_compile() {
             wrong.extend(lost.map(|file| format!("{stage}: {}", file.display())));
         }
     }
+    assert!(PACKAGES.iter().all(|it| known.contains(it.0)), "rows only for {known:?}");
     assert!(wrong.is_empty(), "not among the inputs in .ci/stages:\n{}", wrong.join("\n"));
 }
