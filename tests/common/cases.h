@@ -10,7 +10,7 @@ enum {
 };
 
 struct call {
-    int operation, v, counts[64], to[64], from[64];
+    int calls, operation, v, counts[64], to[64], from[64];
     double *input, *output, *wanted;
     int inputs, outputs;
 };
@@ -48,6 +48,7 @@ static int read_call(FILE *file, int rank, int p, struct call *it) {
                 ;
             continue;
         }
+        it->calls = next(file);
         it->operation = next(file);
         it->operation += VARIED * next(file);
         it->v = next(file);
