@@ -444,18 +444,19 @@ fn exchange<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
     call.check("exchange", &got, &call.own::<T>(from, n));
 }
 
-/// From the root to the next rank, and so on, once around: the elements of rank 0.
+/// From the root to the next rank, and so on, once around: each sends after it has received. Its own
+/// elements, as in an exchange, which may take the message if a rank makes another call.
 fn relay<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
     let &RankCall { n, rank, p, root, .. } = call;
-    let mut x = if rank == root { call.own::<T>(0, n) } else { call.place(n) };
-    let place = (rank + p - root) % p;
+    let (place, from) = ((rank + p - root) % p, (rank + p - 1) % p);
     if place > 0 {
-        comm.recv(&mut x, (rank + p - 1) % p);
+        let mut got = call.place::<T>(n);
+        comm.recv(&mut got, from);
+        call.check("a relay", &got, &call.own::<T>(from, n));
     }
     if place + 1 < p {
-        comm.send(&x, (rank + 1) % p);
+        comm.send(&call.own::<T>(rank, n), (rank + 1) % p);
     }
-    call.check("a relay", &x, &call.own::<T>(0, n));
 }
 
 fn tagged<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
