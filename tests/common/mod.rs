@@ -2,9 +2,9 @@
 #![allow(dead_code, unused_imports, unexpected_cfgs)] // Each uses a part; not all have `half`.
 
 mod damage;
-mod dice;
+pub(crate) mod dice;
 mod one;
-mod one_call;
+pub(crate) mod one_call;
 mod one_result;
 mod uneven;
 mod watch;
@@ -15,7 +15,9 @@ pub(crate) use one::{
     again_and_again, all_at_once, compose, every_operation, map, one_call, value,
 };
 pub(crate) use one_call::{Buffers, MakesCalls, OneCall};
-pub(crate) use one_result::{Bits, double, every_way_to, one_result, one_result_of_floats, single};
+pub(crate) use one_result::{
+    Bits, double, every_way_to, noise, one_result, one_result_of_floats, single,
+};
 #[cfg(feature = "half")]
 pub(crate) use one_result::{brain, short};
 pub(crate) use uneven::{UNEVEN, common_counts, every_uneven, lists, pairs};

@@ -222,8 +222,14 @@ impl OneCall {
         make: &dyn Fn(usize, usize) -> T,
     ) {
         let Buffers { input, mut output, wanted } = self.buffers(op, make);
-        comm.make(self, op, (&input, &mut output));
-        assert_eq!(output, wanted, "{self:?}");
+        // Between edges that nobody writes, or at the beginning of its own memory.
+        let (from, n) = ((self.rank + output.len()) % 2 * 9, output.len());
+        let edge = vec![make(98, 98); from];
+        let (mut room, before) = ([&edge[..], &output, &edge].concat(), input.clone());
+        comm.make(self, op, (&input, &mut room[from..from + n]));
+        assert_eq!(room[from..from + n], wanted, "{self:?}");
+        assert!([&room[..from], &room[from + n..]].concat() == edge.repeat(2), "{self:?}");
+        assert!(input == before, "{self:?}");
         output.fill(make(99, 99));
         comm.check_forms(self, Buffers { input, output, wanted });
     }

@@ -58,10 +58,10 @@ impl<A: Bits, B: Bits> Bits for (A, B) {
 pub(crate) struct Weight(pub(crate) f32);
 
 /// A number of no pattern.
-fn noise(r: usize, i: usize) -> usize {
+pub(crate) fn noise(r: usize, i: usize) -> u64 {
     let x = (r as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         ^ (i as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95);
-    ((x ^ x >> 29) % (1 << 32)) as usize
+    x ^ x >> 29
 }
 
 /// The kinds of floats: zeros, then numbers, then infinities, then NaNs of both signs and of
@@ -149,7 +149,7 @@ pub(crate) fn every_way_to<T: Bits, O: Operator<T> + Copy + 'static>(
     result: &dyn Fn(&[T]) -> T,
 ) {
     let (p, root) = (comm.size(), n % comm.size());
-    let value = |q: usize, i: usize| make(noise(q, i), i);
+    let value = |q: usize, i: usize| make(noise(q, i) as u32 as usize, i);
     let same = |it: &OneCall, got: &[T], wanted: &[T], way: &str| {
         for (i, (x, y)) in got.iter().zip(wanted).enumerate() {
             let types = std::any::type_name::<(O, T)>();

@@ -9,7 +9,10 @@ mod circles;
 mod common;
 mod communicators;
 mod destructors;
+mod every;
 mod idle;
+#[path = "../common/kit/mod.rs"]
+mod kit;
 mod lent;
 mod nested;
 mod panics;
@@ -19,6 +22,7 @@ mod short;
 mod soundness;
 mod teams;
 
+use common::{dice, one_call};
 use phalanx::Error;
 
 fn is_bomb_of(error: &Error, who: usize) {

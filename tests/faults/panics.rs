@@ -1,102 +1,15 @@
-//! Panics and early returns: before, between and after calls, in operators, in
-//! views, while peers read, while peers are parked.
+//! Panics in operators, in views, while peers read, while peers are parked.
 
 use super::common::{
     Buffers, Canary, OneCall, add_alive, bomb, bomb_if, check_usable, fails, failure, look_alive,
     team, watch,
 };
 use super::is_bomb_of;
-use super::random::{Call, Step, all_calls, make};
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Error, Team, Wait, op};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-/// One call of each sort, on the communicator and on a half of it, and two by a ring.
-fn programme(n: usize) -> Vec<Step> {
-    let step = |call| Step { call, comm: 0, n, parameter: usize::MAX, algorithm: None };
-    let mut steps: Vec<Step> = all_calls().into_iter().map(step).collect();
-    steps.push(Step { comm: 1, ..step(Call::Of(Operation::AllReduce)) });
-    for algorithm in [Algorithm::AG_RING, Algorithm::AR_RING] {
-        let call = Call::Of(algorithm.operations()[0]);
-        steps.push(Step { algorithm: Some(algorithm), ..step(call) });
-    }
-    steps
-}
-
-/// Makes the calls; before call `k` (or after the last) `at(k)` is asked whether to go on.
-fn perform(comm: &mut Comm, steps: &[Step], at: impl Fn(usize) -> bool) {
-    let mut child = comm.split(comm.rank() % 2, comm.rank());
-    for (k, &step) in steps.iter().enumerate() {
-        if !at(k) {
-            return;
-        }
-        make(if step.comm == 0 { comm } else { &mut child }, step, &|| ());
-    }
-    at(steps.len());
-}
-
-#[test]
-fn a_panic_at_every_point() {
-    let watch = watch();
-    for p in [1, 2, 3, 4, 8] {
-        let team = team(p);
-        for n in [1, 1000] {
-            let steps = programme(n);
-            for who in 0..p {
-                for point in 0..=steps.len() {
-                    watch.case(format!("p={p}, n={n}: rank {who} panics at {point}"));
-                    let error = failure(team.run(|comm| {
-                        let rank = comm.rank();
-                        perform(comm, &steps, |k| {
-                            bomb_if(rank == who && k == point);
-                            true
-                        });
-                    }));
-                    is_bomb_of(&error, who);
-                    if point % 4 == who % 4 {
-                        check_usable(&team, point as u64);
-                    }
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn an_early_return_at_every_point() {
-    let watch = watch();
-    for p in [2, 3, 4, 8] {
-        let team = team(p);
-        for n in [1, 1000] {
-            let steps = programme(n);
-            for who in 0..p {
-                for point in 0..steps.len() {
-                    watch.case(format!("p={p}, n={n}: rank {who} returns at {point}"));
-                    let result = team.run(|comm| {
-                        let rank = comm.rank();
-                        perform(comm, &steps, |k| rank != who || k < point);
-                    });
-                    let error = failure(result);
-                    let text = error.to_string();
-                    let names_it = match error {
-                        Error::Left { peer, site: Some(_), last: Some(_), .. } => peer == who,
-                        // It made fewer calls, and nobody waited for it.
-                        Error::Mismatch { rank, peer, .. } => [rank, peer].contains(&who),
-                        Error::Unreceived { peer, .. } => peer == who,
-                        _ => false,
-                    };
-                    assert!(names_it, "p={p} n={n} rank {who} at {point}: {text}");
-                    assert!(text.contains("faults/random.rs"), "{text}");
-                    if point % 4 == who % 4 {
-                        check_usable(&team, point as u64);
-                    }
-                }
-            }
-        }
-    }
-}
 
 /// Calls `go` with an operator that panics in its `k`-th call on the given rank, for every `k`
 /// until that rank's operator is called less than `k` times.

@@ -1,310 +1,43 @@
-//! Random programmes with random faults, p = 2 to 8 and 16: thousands of runs, each checked. A
-//! result that a call returns must be right even in a run that fails later.
+//! Random programs with random faults, p = 2 to 8 and 16: thousands of runs, each checked. A
+//! result that a call returns must be right even in a run that fails later. (`phalanx soak` has the
+//! same programs, on more types, for any length of time.)
 //!
 //! The seed of a failure is printed; `PHALANX_SEED` begins with another one, and
 //! `PHALANX_ROUNDS` multiplies the number of runs (1 takes seconds, 1000 an
 //! evening).
 
-use super::common::{
-    Buffers, Canary, Dice, OneCall, POISON, Watch, add_alive, bomb, check_usable, right, rounds,
-    seed, team, watch,
-};
-use phalanx::schedule::{Operation, Request};
-use phalanx::{Algorithm, Comm, Error, Team, op};
-use std::cell::Cell;
+use super::common::{Watch, check_usable, rounds, seed, team, watch};
+use super::kit::{Act, CallKind, Dice, Fault, Reduction, Script, Sort, Thing, Tick, carry_out};
+use super::kit::{judge, play, thing};
+use phalanx::op;
+use phalanx::{Comm, Team};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Call {
-    Of(Operation),
-    /// The operation on blocks of different lengths.
-    Varied(Operation),
-    Exchange,
-    WithPeers,
-    WithRoot,
-    Split,
-}
+thing!([u8; 3], |h| [h as u8, (h >> 8) as u8, (h >> 16) as u8], {
+    0 ordered |l, r| [l[0], r[1], l[2].wrapping_add(r[2])];
+});
 
-use Call::*;
+pub(super) const SORTS: [Sort; 2] = [Sort::of::<u64>(), Sort::of::<[u8; 3]>()];
 
-pub(super) fn all_calls() -> Vec<Call> {
-    let varied = [Operation::AllGather, Operation::Gather, Operation::AllToAll].map(Varied);
-    let others = [Exchange, WithPeers, WithRoot, Split];
-    Operation::ALL.into_iter().map(Of).chain(varied).chain(others).collect()
-}
-
-impl Call {
-    fn operation(self) -> Option<Operation> {
-        match self {
-            Of(operation) | Varied(operation @ Operation::AllGather) => Some(operation),
-            _ => None,
-        }
-    }
-}
-
-/// One call of a programme: the same on all ranks, but for a fault.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub(super) call: Call,
-    /// 0: the team's communicator, 1: all in reverse, 2: halves, 3: neighbours.
-    pub(super) comm: usize,
-    pub(super) n: usize,
-    /// Root, distance, neighbour: taken modulo p.
-    pub(super) parameter: usize,
-    pub(super) algorithm: Option<Algorithm>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Fault {
-    Panic,
-    Return,
-    OtherLength,
-    OtherCall,
-    OtherParameter,
-    OtherAlgorithm,
-    Skip,
-    Twice,
-    /// The `k`-th time that user code is called in or after the step.
-    InUserCode(usize),
-    /// The communicators are lost.
-    Forget,
-    Drop,
-    /// The step's failure is caught, if it fails, and the rank goes on.
-    CatchOtherLength,
-    None,
-}
-
-fn roll_step(dice: &mut Dice, p: usize) -> Step {
-    let call = dice.of(&all_calls());
-    let mut step = Step {
-        call,
-        comm: dice.of(&[0, 0, 0, 1, 2, 3]),
-        n: dice.of(&[0, 1, 5, 6, 64, 600]),
-        parameter: dice.below(p),
-        algorithm: None,
-    };
-    if step.comm < 2 && dice.below(2) == 0 {
-        step.algorithm = roll_algorithm(dice, call, step.parameter, p);
-    }
-    step
-}
-
-/// One that can serve the call.
-fn roll_algorithm(dice: &mut Dice, call: Call, parameter: usize, p: usize) -> Option<Algorithm> {
-    let operation = call.operation()?;
-    let request = Request::new(operation, p).root(parameter).shift(parameter as isize);
-    let serves = |a: &Algorithm| a.schedule(&request).is_ok_and(|s| s.is_ordered());
-    let all: Vec<Algorithm> = Algorithm::for_operation(operation).filter(serves).collect();
-    (!all.is_empty()).then(|| dice.of(&all))
-}
-
-fn value(rank: usize, i: usize) -> u64 {
-    (rank * 1_000_003 + i * 7 + 1) as u64
-}
-
-fn vector(rank: usize, n: usize) -> Canary {
-    Canary((0..n).map(|i| value(rank, i)).collect())
-}
-
-/// Ends the process if `got` is not as it should be: a wrong result must not pass for one of the
-/// panics that are wanted.
-fn expect(what: Step, got: &[u64], wanted: impl IntoIterator<Item = u64>) {
-    let wanted: Vec<u64> = wanted.into_iter().collect();
-    if got != wanted {
-        let freed = if got.contains(&POISON) { "; it has been freed" } else { "" };
-        eprintln!("{what:?} gave {got:?}, not {wanted:?}{freed}");
-        std::process::abort();
-    }
-}
-
-pub(super) fn make(comm: &mut Comm, it: Step, tick: &dyn Fn()) {
-    match it.algorithm {
-        Some(algorithm) => call(&mut comm.with(algorithm), it, tick),
-        None => call(comm, it, tick),
-    }
-}
-
-/// Makes the call on canaries, and looks at its result.
-fn call(comm: &mut Comm, it: Step, tick: &dyn Fn()) {
-    let (r, p, n) = (comm.rank(), comm.size(), it.n);
-    let root = it.parameter % p;
-    let mut one = vector(r, n);
-    let check = |comm: &mut Comm, call: OneCall| {
-        let adds = op::with_identity(op::ordered(u64::wrapping_add), 0);
-        let Buffers { input, output, wanted } = call.buffers(adds, &value);
-        let (input, mut output) = (Canary(input), Canary(output));
-        let add = |a, b| {
-            tick();
-            add_alive(a, b)
-        };
-        let add = op::with_identity(op::ordered(add), 0);
-        call.make(comm, add, (&input.0, &mut output.0));
-        expect(it, &output.0, wanted);
-    };
-    match it.call {
-        Of(operation) => {
-            let call = OneCall::new(comm, operation, root as isize, n);
-            check(comm, call);
-        }
-        Varied(operation) => {
-            // Rank q's block has q + n elements, but for rank 0's.
-            let counts: Vec<usize> = (0..p).map(|q| if q == 0 { 0 } else { q + n }).collect();
-            let call = OneCall::varied(comm, operation, root as isize, &counts);
-            check(comm, call);
-        }
-        Exchange => {
-            let (to, from) = ((r + root) % p, (r + p - root) % p);
-            comm.exchange(&vector(r, n).0, to, &mut one.0, from);
-            expect(it, &one.0, (0..n).map(|i| value(from, i)));
-        }
-        WithPeers => comm.with_peers(&one.0, |all| {
-            for (q, x) in all.iter().enumerate() {
-                tick();
-                expect(it, x, (0..x.len()).map(|i| value(q, i)));
-            }
-        }),
-        WithRoot => comm.with_root(&one.0, root, |x| {
-            tick();
-            expect(it, x, (0..x.len()).map(|i| value(root, i)));
-        }),
-        Split => right(&mut comm.split(r % (n + 1), p - r), 7),
-    }
-}
-
-/// The team's communicator and three of its children.
-struct Comms<'a> {
-    world: &'a mut Comm,
-    children: Vec<Comm>,
-}
-
-impl Comms<'_> {
-    fn get(&mut self, which: usize) -> &mut Comm {
-        if which == 0 { self.world } else { &mut self.children[which - 1] }
-    }
-}
-
-/// Runs `steps` on rank `comm`, with `fault` at step `at` if it is its own.
-fn perform(comm: &mut Comm, steps: &[Step], fault: Option<(usize, Fault)>, jitter: u64) {
-    let (r, p) = (comm.rank(), comm.size());
-    let mut dice = Dice(jitter ^ r as u64);
-    let children = vec![comm.split(0, p - r), comm.split(r % 2, r), comm.split(r / 2, r)];
-    let mut comms = Comms { world: comm, children };
-    let fuse = Cell::new(0);
-    let tick = || match fuse.get() {
-        0 => (),
-        1 => bomb(),
-        more => fuse.set(more - 1),
-    };
-    for (k, &step) in steps.iter().enumerate() {
-        match dice.below(40) {
-            0 => std::thread::sleep(Duration::from_micros(dice.word() % 300)),
-            1..4 => std::thread::yield_now(),
-            _ => (),
-        }
-        let mut it = step;
-        let mine = fault.filter(|&(at, _)| at == k).map(|(_, fault)| fault);
-        match mine {
-            Some(Fault::Panic) => bomb(),
-            Some(Fault::Return) => return,
-            Some(Fault::OtherLength | Fault::CatchOtherLength) => it.n += 1,
-            Some(Fault::OtherCall) => {
-                let all = all_calls();
-                let at = all.iter().position(|&c| c == it.call).unwrap();
-                it.call = all[(at + 1 + it.n) % all.len()];
-                it.algorithm = None;
-            }
-            Some(Fault::OtherParameter) => it.parameter += 1,
-            Some(Fault::OtherAlgorithm) if it.algorithm.is_some() => it.algorithm = None,
-            Some(Fault::OtherAlgorithm) => {
-                it.algorithm = roll_algorithm(&mut dice, it.call, it.parameter, p)
-            }
-            Some(Fault::Skip) => continue,
-            Some(Fault::Twice) => make(comms.get(it.comm), it, &tick),
-            Some(Fault::InUserCode(calls)) => fuse.set(calls),
-            Some(Fault::Forget) => {
-                std::mem::take(&mut comms.children).into_iter().for_each(std::mem::forget);
-                return;
-            }
-            Some(Fault::Drop) => comms.children.clear(),
-            _ => (),
-        }
-        if let Some(Fault::CatchOtherLength) = mine {
-            let go = || make(comms.get(it.comm), it, &tick);
-            if catch_unwind(AssertUnwindSafe(go)).is_err() {
-                // Refused from now on, all of them.
-                for which in 0..4 {
-                    let again = || comms.get(which).barrier();
-                    if catch_unwind(AssertUnwindSafe(again)).is_ok() {
-                        eprintln!("communicator {which} goes on after a failure");
-                        std::process::abort();
-                    }
-                }
-                return;
-            }
-        } else {
-            if it.comm > 0 && comms.children.is_empty() {
-                return;
-            }
-            make(comms.get(it.comm), it, &tick);
-        }
-    }
-}
-
-/// Whether `error` can follow from `fault` in that rank.
-fn is_plausible(error: &Error, fault: Fault, who: usize) -> bool {
-    match fault {
-        Fault::Panic | Fault::InUserCode(_) => {
-            matches!(error, Error::Panicked { rank, message, .. }
-                if *rank == who && message == "bomb")
-        }
-        Fault::None => false,
-        _ => matches!(
-            error,
-            Error::Left { .. }
-                | Error::Unreceived { .. }
-                | Error::Mismatch { .. }
-                | Error::Deadlock { .. }
-                // An algorithm that does not take the other root.
-                | Error::Argument { .. }
-        ),
-    }
-}
-
-fn one_run(watch: &Watch, team: &Team, seed: u64, number: usize) -> bool {
+/// Whether the run failed, as it may; the team works afterwards.
+pub(super) fn one_run(
+    watch: &Watch,
+    team: &Team,
+    script: &Script,
+    seed: u64,
+    is_long: bool,
+) -> bool {
     let p = team.size();
-    let mut dice = Dice(seed);
-    let steps: Vec<Step> = (0..3 + dice.below(10)).map(|_| roll_step(&mut dice, p)).collect();
-    let (who, at) = (dice.below(p), dice.below(steps.len()));
-    let fault = match dice.below(20) {
-        0..2 => Fault::Panic,
-        2..4 => Fault::Return,
-        4..6 => Fault::OtherLength,
-        6 => Fault::OtherCall,
-        7 => Fault::OtherParameter,
-        8 => Fault::OtherAlgorithm,
-        9 => Fault::Skip,
-        10 => Fault::Twice,
-        11 => Fault::Forget,
-        12 => Fault::Drop,
-        13 => Fault::CatchOtherLength,
-        14..17 => Fault::InUserCode(1 + dice.below(3)),
-        17..19 => Fault::InUserCode(1 + dice.below(200)),
-        _ => Fault::None,
-    };
-    let name = || {
-        let steps: Vec<String> = steps.iter().map(|s| format!("  {s:?}\n")).collect();
-        format!("seed {seed}, p={p}, {fault:?} of rank {who} at step {at} of\n{}", steps.concat())
-    };
+    let name = || format!("seed {seed}, p={p}, {script}");
     watch.case(name());
-    let result = team.run(|comm| {
-        let fault = (comm.rank() == who).then_some((at, fault));
-        perform(comm, &steps, fault, seed);
+    let end = team.run(|comm| {
+        play(comm, script, seed, &mut |comm, act, longer, tick| {
+            carry_out(&SORTS, comm, act, longer, tick);
+        });
     });
-    if let Err(error) = &result {
-        assert!(is_plausible(error, fault, who), "{error}\n{}", name());
-    }
-    if number.is_multiple_of(8) {
+    let end = end.map(drop);
+    judge(script, &end).unwrap_or_else(|error| panic!("{error}\n{}", name()));
+    if is_long {
         check_usable(team, seed);
     } else if let Err(error) = team.run(|comm| {
         let mut x = [comm.rank(), 1, 1, 1, 1, 1];
@@ -313,7 +46,7 @@ fn one_run(watch: &Watch, team: &Team, seed: u64, number: usize) -> bool {
     }) {
         panic!("a correct run afterwards: {error}\n{}", name());
     }
-    result.is_err()
+    end.is_err()
 }
 
 fn bombs(p: usize, runs: usize) {
@@ -321,7 +54,19 @@ fn bombs(p: usize, runs: usize) {
     let team = team(p);
     let first = seed(p as u64 * 1_000_000);
     let runs = runs * rounds();
-    let failed = (0..runs).filter(|&k| one_run(&watch, &team, first + k as u64, k)).count();
+    let fails = |k: &u64| {
+        let seed = first + k;
+        let mut dice = Dice::of_seed(seed);
+        let length = 3 + dice.below(10);
+        let mut script = Script::draw(&mut dice, length, 1 << 13);
+        script.jitter = true;
+        if dice.below(20) > 0 {
+            let (who, at) = (dice.below(p), dice.below(length));
+            script = script.failing(who, at, Fault::draw(&mut dice));
+        }
+        one_run(&watch, &team, &script, seed, k.is_multiple_of(8))
+    };
+    let failed = (0..runs as u64).filter(fails).count();
     println!("p={p}: seeds {first} to {}: {failed} of {runs} runs failed", first + runs as u64);
     assert!(failed > runs / 3, "only {failed} of {runs}");
 }
@@ -344,4 +89,41 @@ at_random! {
     seven_ranks 7 200;
     eight_ranks 8 200;
     sixteen_ranks 16 60;
+}
+
+#[test]
+fn another_length_is_a_fault_only_where_it_is_one() {
+    let (team, mut kinds) = (team(3), 0);
+    for script in Script::of_every_fault(1, 3) {
+        let kind = script.acts[1].kind;
+        let is_it = script.fault.is_some_and(|it| it.2 == Fault::OtherLength);
+        if is_it && (kind.may_differ() || kind == CallKind::Exchange) {
+            // To another rank, where it is a message.
+            let act = Act { comm: 0, element: 1, bytes: 100, number: 1, ..script.acts[1] };
+            let script = Script { acts: vec![act], ..Script::default() };
+            let script = script.failing(1, 0, Fault::OtherLength);
+            let failed = one_run(&watch(), &team, &script, 1, false);
+            assert_eq!(failed, !kind.may_differ(), "{kind:?}");
+            kinds += 1;
+        }
+    }
+    assert_eq!(kinds, 9);
+}
+
+#[test]
+fn wrong_ends_are_noticed() {
+    let mut script = Script::of_every_call(1);
+    let panicked = || phalanx::run(2, |_| std::panic::resume_unwind(Box::new("wrong"))).map(drop);
+    assert!(judge(&script, &panicked()).is_err());
+    script.fault = Some((0, 0, Fault::Panic));
+    assert!(judge(&script, &panicked()).is_err());
+    phalanx::run(1, |comm| {
+        let play = || play(comm, &script, 1, &mut |_, _, _, _| ());
+        assert!(catch_unwind(AssertUnwindSafe(play)).is_err());
+    })
+    .unwrap();
+    assert!(judge(&script, &Ok(())).is_err());
+    script.fault = Some((1, 0, Fault::OtherLength));
+    assert!(judge(&script, &panicked()).is_err());
+    assert!(judge(&script, &Ok(())).is_ok());
 }

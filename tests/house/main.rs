@@ -6,6 +6,7 @@ mod compile_fail;
 mod examples;
 mod files;
 mod imports;
+mod inputs;
 mod interface;
 mod readme;
 mod rooms;

@@ -140,11 +140,10 @@ const HOUSES: [House; 14] = [
         sources: "tools/soak/src",
         below: "",
         order: &[
-            "heap", "load", "random", "resources", "script", "longest_waits", "one_call",
-            "started_calls", "memory", "soak_elements", "perform_call", "run_script", "pace",
-            "promises", "command", "lib",
+            "heap", "kit", "load", "resources", "longest_waits", "memory", "soak_elements",
+            "script", "pace", "promises", "command", "lib",
         ],
-        up: &[("started_calls", "soak_elements")],
+        up: &[],
     },
     House {
         sources: "tools/waits/src",

@@ -1,29 +1,12 @@
 //! Hierarchical collectives on real threads: with given groups, and with the automatic choice on a
 //! simulated machine with levels. Their results do not depend on the cores of the ranks.
 
-use crate::common::{OneCall, sizes};
+use crate::common::{OneCall, compose, map, sizes};
 use phalanx::op;
 use phalanx::placement::{Placement, assign};
 use phalanx::schedule::{Hierarchy, Operation};
 use phalanx::tuning::{LevelModel, MachineCosts};
 use phalanx::{Algorithm, Comm, Error, Team};
-
-/// 2 x 2 matrices, with a product that does not commute.
-type Matrix = [i64; 4];
-
-fn product(a: Matrix, b: Matrix) -> Matrix {
-    [
-        (a[0] * b[0] + a[1] * b[2]) % 1009,
-        (a[0] * b[1] + a[1] * b[3]) % 1009,
-        (a[2] * b[0] + a[3] * b[2]) % 1009,
-        (a[2] * b[1] + a[3] * b[3]) % 1009,
-    ]
-}
-
-fn matrix(rank: usize, i: usize) -> Matrix {
-    let x = (rank * 7 + i * 3) as i64;
-    [1 + x % 5, x % 3, (x + 1) % 4, 2]
-}
 
 fn value(rank: usize, i: usize) -> f64 {
     (rank * 31 + i * 7 % 11) as f64
@@ -38,7 +21,7 @@ fn all_operations(comm: &mut Comm, n: usize, root: usize) {
         }
         // A reduce-scatter over groups has no rank order.
         if it.operation.combines() && it.operation != Operation::ReduceScatter {
-            it.check(comm, op::ordered(product), &matrix);
+            it.check(comm, op::ordered(compose), &map(n));
         }
     }
 }
@@ -85,8 +68,7 @@ fn groups_of_ranks_that_are_not_neighbours() {
     .unwrap();
     // Leader by leader would not be rank order.
     let error = phalanx::run(8, |comm| {
-        let mut x = [[1i64; 4]];
-        comm.groups(&groups).all_reduce(&mut x, op::ordered(|a: Matrix, b: Matrix| product(a, b)));
+        comm.groups(&groups).all_reduce(&mut [(1, 1)], op::ordered(compose));
     });
     let error = error.unwrap_err().to_string();
     assert!(error.contains("AR-HIER does not combine in rank order"), "{error}");
@@ -171,7 +153,7 @@ fn any_number_of_ranks_multiplies() {
                 all.extend(x.iter().map(|x| x.to_bits()));
                 let it = OneCall::new(&*multiply, Operation::AllReduce, 0, n);
                 it.check(&mut *multiply, op::Max, &value);
-                it.check(&mut *multiply, op::ordered(product), &matrix);
+                it.check(&mut *multiply, op::ordered(compose), &map(n));
             }
             drop(multiply);
             for round in 1..=3 {
@@ -191,7 +173,7 @@ fn any_number_of_ranks_multiplies() {
         let mut x = [comm.rank()];
         comm.with(Algorithm::AR_RADIX).all_reduce(&mut x, op::Sum);
         assert_eq!(x, [10]);
-        comm.with(Algorithm::AR_RADIX).all_reduce(&mut [[1i64; 4]], op::ordered(product));
+        comm.with(Algorithm::AR_RADIX).all_reduce(&mut [(1, 1)], op::ordered(compose));
     });
     let error = error.unwrap_err().to_string();
     assert!(error.contains("AR-RADIX does not combine in rank order"), "{error}");
@@ -206,10 +188,9 @@ fn messages_to_oneself_pass_tagged_ones() {
         let (rank, to, from) = (comm.rank(), (comm.rank() + 1) % p, (comm.rank() + p - 1) % p);
         for i in 0..20_u32 {
             comm.send_tagged(&[rank as u32 + i], to, i);
-            let mut x = [[1_i64, rank as i64, 0, 1]];
-            comm.with(Algorithm::AR_RADIX).all_reduce(&mut x, op::ordered(product));
-            let parts = (0..p as i64).map(|rank| [1, rank, 0, 1]);
-            assert_eq!(Some(x[0]), parts.reduce(product));
+            let mut x = [(2, rank as u64)];
+            comm.with(Algorithm::AR_RADIX).all_reduce(&mut x, op::ordered(compose));
+            assert_eq!(Some(x[0]), (0..p as u64).map(|rank| (2, rank)).reduce(compose));
         }
         let mut got = [0_u32; 20];
         for (i, x) in got.iter_mut().enumerate() {

@@ -1,10 +1,7 @@
 //! Batched values, and work during an all-reduce or a barrier: right results, real overlap (no rank
-//! waits for another's work), and panics in the work.
+//! waits for another's work). (`faults` has panics in the work.)
 
-use crate::common::{
-    Canary, OneCall, bomb, bomb_if, check_usable, compose, fails, failure, map, sizes, succeeds,
-    team, value, watch,
-};
+use crate::common::{OneCall, compose, failure, map, sizes, succeeds, team, value, watch};
 use phalanx::schedule::Operation;
 use phalanx::{Error, call, op};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -105,39 +102,6 @@ fn forced_algorithms() {
                 assert_eq!(x, vec![p * (p - 1) / 2; n]);
             }
         });
-    }
-}
-
-/// A panic in the work is the run's; no peer reads or writes the buffer after
-/// its owner has freed it.
-#[test]
-fn a_panic_in_the_work_ends_the_run() {
-    for p in [2, 3, 5, 9] {
-        let team = team(p);
-        for n in [5, 6, 2000] {
-            for bad in [0, p - 1] {
-                let _watch = watch();
-                let error = failure(team.run(|comm| {
-                    let r = comm.rank();
-                    let mut x = Canary(vec![1; n]);
-                    let op = op::commutative(crate::common::add_alive);
-                    comm.overlap(call::all_reduce(&mut x.0, op), || {
-                        bomb_if(r == bad);
-                    });
-                }));
-                assert!(matches!(error, Error::Panicked { rank, .. } if rank == bad), "{error}");
-                check_usable(&team, n as u64);
-            }
-        }
-        let error = fails(&team, |comm| {
-            let r = comm.rank();
-            comm.overlap(call::barrier(), || {
-                if r == 1 {
-                    bomb()
-                }
-            });
-        });
-        assert!(matches!(error, Error::Panicked { rank: 1, .. }), "{error}");
     }
 }
 

@@ -15,15 +15,16 @@
 //! 3. reductions over all operators x types, all roots, in place and not, count > ranks:
 //!    `reductions::every_operator_on_every_type`
 //! 4. operators that are not commutative combine in rank order, whatever the root:
-//!    `reductions::matrices_in_rank_order`
+//!    `reductions::permutations_in_rank_order`
 //! 5. a commutative operator declared as not: the same answer: `reductions::declared_otherwise`
 //! 6. left(x, y) = x and right(x, y) = y: `reductions::projections`
 //! 7. the same bits on every rank, and in every run: `reductions::the_same_bits`
 //! 8. min-loc and max-loc: of equals the lowest index: `reductions::locations_of_equals`
 //! 9. long vectors of a user's operator, of structs: `reductions::vectors_up_to_130_000`
-//! 10. scans in rank order; exclusive: rank 0 untouched: `reductions::scans`
+//! 10. scans in rank order; exclusive: rank 0 untouched: the same, and
+//!     `collectives`
 //! 11. gather and scatter: nothing but the own block is written, no length, every root:
-//!     `moves::only_the_own_block_is_written` (root cost: `benches/ratios`)
+//!     `collectives`, `small` (root cost: `benches/ratios`)
 //! 12. lengths i * rank; two neighbours only; structs at odd addresses: `moves::uneven_exchanges`,
 //!     `moves::odd_addresses`
 //! 13. aliased buffers are refused: by the borrow checker: `compile_fail` examples of

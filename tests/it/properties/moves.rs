@@ -56,49 +56,6 @@ fn no_elements() {
     }
 }
 
-/// Around every buffer, and in the buffers of ranks that get nothing.
-#[test]
-fn only_the_own_block_is_written() {
-    const EDGE: usize = 9;
-    let watch = watch();
-    for p in sizes(1..=11) {
-        let team = team(p);
-        for n in [0, 1, 4, 11, 700] {
-            watch.case(format!("p={p}, n={n}"));
-            runs(&team, format!("p={p}, n={n}"), |comm| {
-                let r = comm.rank();
-                for root in 0..p {
-                    let mine: Vec<u32> = (0..n).map(|i| value(r, i)).collect();
-                    let mut room = vec![7; n * p + 2 * EDGE];
-                    comm.gather_into(&mine, &mut room[EDGE..EDGE + n * p], root);
-                    let (inside, edges): (Vec<u32>, Vec<u32>) = (
-                        room[EDGE..EDGE + n * p].to_vec(),
-                        [&room[..EDGE], &room[EDGE + n * p..]].concat(),
-                    );
-                    assert_eq!(edges, [7; 2 * EDGE]);
-                    let all: Vec<u32> =
-                        (0..p).flat_map(|q| (0..n).map(move |i| value(q, i))).collect();
-                    assert_eq!(inside, if r == root { all } else { vec![7; n * p] });
-
-                    let from: Vec<u32> = (0..n * p).map(|i| value(r, i)).collect();
-                    let mut room = vec![7; n + 2 * EDGE];
-                    comm.scatter_into(&from, &mut room[EDGE..EDGE + n], root);
-                    assert_eq!(
-                        (&room[..EDGE], &room[EDGE + n..]),
-                        (&[7; EDGE][..], &[7; EDGE][..])
-                    );
-                    let block = r * n..(r + 1) * n;
-                    assert_eq!(
-                        room[EDGE..EDGE + n],
-                        block.map(|i| value(root, i)).collect::<Vec<_>>()
-                    );
-                    assert!(from == (0..n * p).map(|i| value(r, i)).collect::<Vec<_>>());
-                }
-            });
-        }
-    }
-}
-
 #[test]
 fn uneven_exchanges() {
     let _watch = watch();

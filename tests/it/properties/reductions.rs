@@ -1,6 +1,6 @@
 //! Calls that combine data: operators, types, order, bits.
 
-use crate::common::{OneCall, runs, sizes, team, watch};
+use crate::common::{OneCall, noise, runs, sizes, team, watch};
 use phalanx::op::{self, Operator};
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Element};
@@ -19,13 +19,6 @@ fn all_reductions<T: Element + PartialEq + Debug, O: Operator<T> + Copy>(
     }
 }
 
-/// A number of no pattern.
-fn noise(r: usize, i: usize) -> u64 {
-    let x = (r as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        ^ (i as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95);
-    x ^ x >> 29
-}
-
 /// All-reduce, in the mailbox's line and beyond it, and reduce: the operator's
 /// own code is in these.
 fn two_reductions<T: Element + PartialEq + Debug, O: Operator<T> + Copy>(
@@ -34,16 +27,9 @@ fn two_reductions<T: Element + PartialEq + Debug, O: Operator<T> + Copy>(
     op: O,
     make: fn(usize, usize) -> T,
 ) {
-    let (r, p) = (comm.rank(), comm.size());
-    let mine: Vec<T> = (0..n).map(|i| make(r, i)).collect();
-    let sum: Vec<T> =
-        (0..n).map(|i| (1..p).fold(make(0, i), |x, q| op.combine(x, make(q, i)))).collect();
-    let mut x = mine.clone();
-    comm.all_reduce(&mut x, op);
-    assert_eq!(x, sum);
-    let mut x = mine.clone();
-    comm.reduce(&mut x, op, n % p);
-    assert_eq!(x, if r == n % p { sum } else { mine });
+    for operation in [Operation::AllReduce, Operation::Reduce] {
+        OneCall::new(comm, operation, (n % comm.size()) as isize, n).check(comm, op, &make);
+    }
 }
 
 macro_rules! on_types {
@@ -86,46 +72,28 @@ fn every_operator_on_every_type() {
     }
 }
 
-/// A 2 x 2 matrix modulo 2^64.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Matrix([u64; 4]);
-
-fn product(Matrix(a): Matrix, Matrix(b): Matrix) -> Matrix {
-    let at = |i: usize, j: usize| {
-        a[2 * i].wrapping_mul(b[j]).wrapping_add(a[2 * i + 1].wrapping_mul(b[2 + j]))
-    };
-    Matrix([at(0, 0), at(0, 1), at(1, 0), at(1, 1)])
-}
-
-fn matrix(r: usize, i: usize) -> Matrix {
-    Matrix([0, 1, 2, 3].map(|k| noise(r, 4 * i + k)))
-}
-
+/// Permutations compose in their order, whatever the root.
 #[test]
-fn matrices_in_rank_order() {
+fn permutations_in_rank_order() {
     let watch = watch();
     for p in sizes(1..=11) {
         let team = team(p);
-        for n in [1, 2, 40] {
+        for n in [1, 2, 5, 6, 40, 333] {
             watch.case(format!("p={p}, n={n}"));
             runs(&team, format!("p={p}, n={n}"), |comm| {
-                all_reductions(comm, n, op::ordered(product), &matrix);
-                all_reductions(&mut comm.ring(), n, op::ordered(product), &matrix);
-                all_reductions(&mut comm.hypercube(), n, op::ordered(product), &matrix);
-                all_reductions(&mut comm.tree(), n, op::ordered(product), &matrix);
+                let compose = op::ordered(|a: [u8; 5], b: [u8; 5]| b.map(|i| a[i as usize]));
+                let turn = |r: usize, i: usize| {
+                    let mut x = [0, 1, 2, 3, 4];
+                    x.swap((r + i) % 5, noise(r, i) as usize % 5);
+                    x.rotate_left(r % 5);
+                    x
+                };
+                all_reductions(comm, n, compose, &turn);
+                all_reductions(&mut comm.ring(), n, compose, &turn);
+                all_reductions(&mut comm.hypercube(), n, compose, &turn);
+                all_reductions(&mut comm.tree(), n, compose, &turn);
             });
         }
-        // Permutations compose in their order, too.
-        runs(&team, format!("p={p}"), |comm| {
-            let compose = |a: [u8; 5], b: [u8; 5]| b.map(|i| a[i as usize]);
-            let turn = |r: usize, i: usize| {
-                let mut x = [0, 1, 2, 3, 4];
-                x.swap((r + i) % 5, noise(r, i) as usize % 5);
-                x.rotate_left(r % 5);
-                x
-            };
-            all_reductions(comm, 13, op::ordered(compose), &turn);
-        });
     }
 }
 
@@ -294,31 +262,5 @@ fn vectors_up_to_130_000() {
             });
             n *= 2;
         }
-    }
-}
-
-#[test]
-fn scans() {
-    let _watch = watch();
-    for p in sizes(1..=11) {
-        runs(&team(p), format!("p={p}"), |comm| {
-            let r = comm.rank();
-            for n in [0, 1, 5, 6, 333] {
-                let mine: Vec<Matrix> = (0..n).map(|i| matrix(r, i)).collect();
-                let mut x = mine.clone();
-                // No identity: rank 0's stays as it is.
-                comm.exclusive_scan(&mut x, op::ordered(product));
-                let upto =
-                    |i: usize, p: usize| (1..p).fold(matrix(0, i), |x, q| product(x, matrix(q, i)));
-                if r == 0 {
-                    assert_eq!(x, mine);
-                } else {
-                    assert_eq!(x, (0..n).map(|i| upto(i, r)).collect::<Vec<_>>());
-                }
-                let mut x = mine.clone();
-                comm.scan(&mut x, op::ordered(product));
-                assert_eq!(x, (0..n).map(|i| upto(i, r + 1)).collect::<Vec<_>>());
-            }
-        });
     }
 }

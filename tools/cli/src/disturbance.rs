@@ -21,7 +21,7 @@ const PART: u64 = 16;
 /// Groups of ranks on one core that are named.
 const NAMED: usize = 4;
 
-/// What several measurements of the same ranks have met.
+/// The disturbances of several measurements of the same ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disturbance {
     ns: u64,

@@ -2,7 +2,7 @@
 //! of a thread that only sleeps: how late a rank may come is the machine's doing, and falls on all,
 //! but a process that is stopped for once is so in one of them.
 
-use crate::script::CallKind;
+use crate::kit::CallKind;
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex};
 use std::thread;

@@ -4,13 +4,9 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `random.rs` | random numbers from a seed |
-//! | `script.rs` | the calls and faults of one run |
-//! | `one_call.rs` | collectives as data, and their oracle |
-//! | `soak_elements.rs` | the element types, their operators, and their sequential oracle |
-//! | `started_calls.rs` | collectives started in a scope |
-//! | `perform_call.rs` | one call: carried out, and its result checked |
-//! | `run_script.rs` | a script on a team, and the check of its end |
+//! | `kit.rs` | the calls and faults of a run, and an oracle of their results |
+//! | `script.rs` | the run that a seed stands for |
+//! | `soak_elements.rs` | the element types and their operators |
 //! | `heap.rs` | bytes allocated, counted |
 //! | `resources.rs` | memory, descriptors and threads of this process |
 //! | `memory.rs` | a check that memory does not grow |
@@ -20,19 +16,15 @@
 
 mod command;
 mod heap;
+mod kit;
 mod load;
 mod longest_waits;
 mod memory;
-mod one_call;
 mod pace;
-mod perform_call;
 mod promises;
-mod random;
 mod resources;
-mod run_script;
 mod script;
 mod soak_elements;
-mod started_calls;
 
 fn main() -> std::process::ExitCode {
     phalanx_bench::main::<command::Command>()

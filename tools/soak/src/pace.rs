@@ -13,10 +13,9 @@
 //! The twin of a team that yields yields: beside a busy thread of the own scheduler group a yield
 //! lasts as long as that thread's slice, and the team was told to yield all the same.
 
+use crate::kit::{Dice, Script, be_late, mix, work};
 use crate::longest_waits::LongestWaits;
-use crate::random::{Dice, mix};
-use crate::script::{Scale, Script};
-use crate::{perform_call, run_script};
+use crate::soak_elements::SORTS;
 use phalanx::Wait;
 use std::fmt;
 use std::sync::Barrier;
@@ -47,7 +46,7 @@ impl Bound {
 
     /// That of a script, divided by `margin`.
     pub(crate) fn of(script: &Script, margin: f64) -> Self {
-        let whole = if script.scale == Scale::Short { Bound::TIGHT } else { Bound::WIDE };
+        let whole = if script.is_short { Bound::TIGHT } else { Bound::WIDE };
         Bound { factor: whole.factor / margin, floor: whole.floor.div_f64(margin) }
     }
 }
@@ -131,12 +130,12 @@ impl<'a> Twin<'a> {
     /// The part of rank `me`.
     pub(crate) fn play(&self, me: usize, longest: &LongestWaits) {
         let mut waits = longest.of_rank(self.seed);
-        let mut dice = Dice::new(self.seed ^ mix(me as u64));
+        let mut dice = Dice::of_seed(self.seed ^ mix(me as u64));
         for act in &self.script.acts {
             if self.script.jitter {
-                run_script::be_late(&mut dice);
+                be_late(&mut dice);
             }
-            perform_call::work(act, me, self.ranks);
+            work(&SORTS, act, me, self.ranks);
             waits.meet(|| self.meet());
         }
     }

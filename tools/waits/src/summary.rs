@@ -117,7 +117,7 @@ impl Regions {
     }
 }
 
-/// What the ranks' cores were used for beside them.
+/// The use of the ranks' cores beside them.
 pub fn disturbance(run: &Run) -> Disturbance {
     let cores: Vec<CoreSpan> = run.ranks.iter().map(|rank| rank.cores).collect();
     Disturbance::of(run.length(), &cores)

@@ -16,7 +16,7 @@ use program::{json, text};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_phalanx-waits");
 const MS: u64 = 1_000_000;
 
-/// What the program says of a record of these runs.
+/// The words of the program about a record of these runs.
 fn said(name: &str, sections: &[Section], more: &[&str]) -> String {
     let file = TestFile::new(name);
     std::fs::write(&file.0, sections.iter().flat_map(Section::bytes).collect::<Vec<_>>()).unwrap();

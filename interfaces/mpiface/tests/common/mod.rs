@@ -126,9 +126,7 @@ pub(crate) fn runs(file: &str, options: &[&str], ranks: &[usize], words: &str) {
         _ => FORT,
     };
     let Some(program) = built(wrapper, file, options) else { return };
-    for ranks in ranks {
-        assert_eq!(succeed(*ranks, &program, &[]), words);
-    }
+    ranks.iter().for_each(|&ranks| assert_eq!(succeed(ranks, &program, &[]), words));
 }
 
 /// Tests that each run a program: as `runs`.

@@ -1,8 +1,7 @@
 /* Collectives, operators, communicators, groups and grids, each against what it must give. */
 #include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include "../../../../tests/common/cases.h"
 
 #define CHECK(x) do { if (!(x)) { fprintf(stderr, "line %d: %s\n", __LINE__, #x); MPI_Abort(MPI_COMM_WORLD, 9); } } while (0)
 
@@ -19,69 +18,76 @@ static void compose(void *in, void *inout, int *n, MPI_Datatype *type) {
   }
 }
 
+/* Beside the program (cases.rs). */
+static char table[4096];
+
+static void call(MPI_Comm comm, int rank, int size, struct call *it) {
+  double *x = it->input, *y = it->output;
+  int v = it->v, n = it->counts[rank], at[64] = {0}, to[64] = {0}, from[64] = {0};
+  for (int r = 1; r < size; r++) {
+    at[r] = at[r - 1] + it->counts[r - 1];
+    to[r] = to[r - 1] + it->to[r - 1];
+    from[r] = from[r - 1] + it->from[r - 1];
+  }
+  switch (it->operation) {
+  case BROADCAST: MPI_Bcast(y, n, MPI_DOUBLE, v, comm); break;
+  case REDUCE:
+    if (rank == v) MPI_Reduce(MPI_IN_PLACE, y, n, MPI_DOUBLE, MPI_SUM, v, comm);
+    else MPI_Reduce(y, NULL, n, MPI_DOUBLE, MPI_SUM, v, comm);
+    break;
+  case ALL_GATHER:
+    MPI_Allgather(x, n, MPI_DOUBLE, y, n, MPI_DOUBLE, comm);
+    CHECK(is_right(it));
+    memset(y, 0, it->outputs * sizeof *y);
+    memcpy(y + rank * n, x, n * sizeof *x);
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, y, n, MPI_DOUBLE, comm);
+    break;
+  case ALL_GATHER + VARIED: MPI_Allgatherv(x, n, MPI_DOUBLE, y, it->counts, at, MPI_DOUBLE, comm); break;
+  case REDUCE_SCATTER: MPI_Reduce_scatter_block(x, y, n, MPI_DOUBLE, MPI_SUM, comm); break;
+  case REDUCE_SCATTER + VARIED: MPI_Reduce_scatter(x, y, it->counts, MPI_DOUBLE, MPI_SUM, comm); break;
+  case ALL_REDUCE:
+    x = malloc((n + 1) * sizeof *x);
+    MPI_Allreduce(y, x, n, MPI_DOUBLE, MPI_SUM, comm);
+    CHECK(!memcmp(x, it->wanted, n * sizeof *x));
+    free(x);
+    MPI_Allreduce(MPI_IN_PLACE, y, n, MPI_DOUBLE, MPI_SUM, comm);
+    break;
+  case BARRIER: MPI_Barrier(comm); break;
+  case SCAN: MPI_Scan(MPI_IN_PLACE, y, n, MPI_DOUBLE, MPI_SUM, comm); break;
+  case EXCLUSIVE_SCAN:
+    MPI_Exscan(MPI_IN_PLACE, y, n, MPI_DOUBLE, MPI_SUM, comm);
+    if (rank == 0) return; /* Nobody says what it has. */
+    break;
+  case SCATTER: MPI_Scatter(x, n, MPI_DOUBLE, y, n, MPI_DOUBLE, v, comm); break;
+  case SCATTER + VARIED: MPI_Scatterv(x, it->counts, at, MPI_DOUBLE, y, n, MPI_DOUBLE, v, comm); break;
+  case GATHER: MPI_Gather(x, n, MPI_DOUBLE, y, n, MPI_DOUBLE, v, comm); break;
+  case GATHER + VARIED: MPI_Gatherv(x, n, MPI_DOUBLE, y, it->counts, at, MPI_DOUBLE, v, comm); break;
+  case ALL_TO_ALL: MPI_Alltoall(x, n, MPI_DOUBLE, y, n, MPI_DOUBLE, comm); break;
+  case ALL_TO_ALL + VARIED:
+    MPI_Alltoallv(x, it->to, to, MPI_DOUBLE, y, it->from, from, MPI_DOUBLE, comm);
+    break;
+  case ALL_TO_ALL_IN_PLACE: MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, y, n, MPI_DOUBLE, comm); break;
+  case SHIFT:
+    v = (v % size + size) % size;
+    MPI_Sendrecv_replace(y, n, MPI_DOUBLE, (rank + v) % size, 3, (rank + size - v) % size, 3, comm, MPI_STATUS_IGNORE);
+    break;
+  default: CHECK(!"a call of the table");
+  }
+  CHECK(is_right(it));
+}
+
 static void all_of(MPI_Comm comm) {
-  int rank, size;
+  int rank, size, calls = 0;
+  struct call it = {0};
+  FILE *file = fopen(table, "r");
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
-  for (int n = 1; n < 20000; n = n * 7 + 3) {
-    int *a = malloc(n * size * sizeof *a), *b = malloc(n * size * sizeof *b), *mine = malloc(n * sizeof *mine);
-    for (int root = 0; root < size; root++) {
-      for (int i = 0; i < n; i++) mine[i] = rank == root ? i + root : -1;
-      MPI_Bcast(mine, n, MPI_INT, root, comm);
-      CHECK(mine[0] == root && mine[n - 1] == n - 1 + root);
-      for (int i = 0; i < n; i++) mine[i] = rank + i;
-      MPI_Reduce(mine, a, n, MPI_INT, MPI_SUM, root, comm);
-      if (rank == root) CHECK(a[n - 1] == size * (n - 1) + size * (size - 1) / 2);
-      MPI_Gather(mine, n, MPI_INT, a, n, MPI_INT, root, comm);
-      if (rank == root)
-        for (int r = 0; r < size; r++) CHECK(a[r * n] == r && a[r * n + n - 1] == r + n - 1);
-      for (int i = 0; i < n * size; i++) a[i] = i + root;
-      MPI_Scatter(a, n, MPI_INT, mine, n, MPI_INT, root, comm);
-      CHECK(mine[0] == rank * n + root && mine[n - 1] == rank * n + n - 1 + root);
-      if (rank == root) MPI_Reduce(MPI_IN_PLACE, mine, n, MPI_INT, MPI_MAX, root, comm);
-      else MPI_Reduce(mine, NULL, n, MPI_INT, MPI_MAX, root, comm);
-      if (rank == root) CHECK(mine[0] == (size - 1) * n + root);
-    }
-    for (int i = 0; i < n; i++) mine[i] = rank * 3 + i;
-    MPI_Allreduce(MPI_IN_PLACE, mine, n, MPI_INT, MPI_MIN, comm);
-    CHECK(mine[0] == 0 && mine[n - 1] == n - 1);
-    for (int i = 0; i < n; i++) mine[i] = rank * 3 + i;
-    MPI_Allgather(mine, n, MPI_INT, a, n, MPI_INT, comm);
-    for (int r = 0; r < size; r++) CHECK(a[r * n + n - 1] == r * 3 + n - 1);
-    memset(b, 0, n * size * sizeof *b);
-    memcpy(b + rank * n, mine, n * sizeof *b);
-    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, b, n, MPI_INT, comm);
-    CHECK(!memcmp(a, b, n * size * sizeof *a));
-    for (int i = 0; i < n * size; i++) a[i] = rank * 100 + i / n;
-    MPI_Alltoall(a, n, MPI_INT, b, n, MPI_INT, comm);
-    for (int r = 0; r < size; r++) CHECK(b[r * n] == r * 100 + rank && b[r * n + n - 1] == r * 100 + rank);
-    MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, a, n, MPI_INT, comm);
-    CHECK(!memcmp(a, b, n * size * sizeof *a));
-    MPI_Scan(mine, b, n, MPI_INT, MPI_SUM, comm);
-    CHECK(b[0] == 3 * rank * (rank + 1) / 2);
-    MPI_Exscan(mine, b, n, MPI_INT, MPI_SUM, comm);
-    if (rank) CHECK(b[0] == 3 * rank * (rank - 1) / 2);
-    for (int i = 0; i < n * size; i++) a[i] = i + rank;
-    MPI_Reduce_scatter_block(a, b, n, MPI_INT, MPI_SUM, comm);
-    CHECK(b[n - 1] == size * (rank * n + n - 1) + size * (size - 1) / 2);
-    free(a); free(b); free(mine);
+  for (; file && read_call(file, rank, size, &it); calls++) {
+    call(comm, rank, size, &it);
+    free_call(&it);
   }
-  /* Uneven forms: rank r has r + 1. */
-  int counts[256], displs[256], total = 0, mine[256], all[40000] = {0}, back[256];
-  for (int r = 0; r < size; r++) { counts[r] = r + 1; displs[r] = total; total += r + 1; }
-  for (int i = 0; i <= rank; i++) mine[i] = rank * 10 + i;
-  MPI_Allgatherv(mine, rank + 1, MPI_INT, all, counts, displs, MPI_INT, comm);
-  for (int r = 0; r < size; r++) CHECK(all[displs[r] + r] == r * 11);
-  MPI_Gatherv(mine, rank + 1, MPI_INT, all, counts, displs, MPI_INT, size - 1, comm);
-  MPI_Scatterv(all, counts, displs, MPI_INT, back, rank + 1, MPI_INT, size - 1, comm);
-  CHECK(back[rank] == rank * 11);
-  int ones[256], places[256], got[256];
-  for (int r = 0; r < size; r++) { ones[r] = 1; places[r] = r; mine[r] = rank * 50 + r; }
-  MPI_Alltoallv(mine, ones, places, MPI_INT, got, ones, places, MPI_INT, comm);
-  for (int r = 0; r < size; r++) CHECK(got[r] == r * 50 + rank);
-  for (int i = 0; i < total; i++) all[i] = rank + i;
-  MPI_Reduce_scatter(all, got, counts, MPI_INT, MPI_SUM, comm);
-  CHECK(got[rank] == size * (displs[rank] + rank) + size * (size - 1) / 2);
+  CHECK(calls > 0 && calls == it.calls);
+  fclose(file);
   /* A user's operator, not commutative, on a derived type, short and long. */
   MPI_Datatype two;
   MPI_Op op;
@@ -106,6 +112,7 @@ static void all_of(MPI_Comm comm) {
 
 int main(int argc, char **argv) {
   int rank, size, result;
+  snprintf(table, sizeof table, "%s.table", argv[0]);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -2,13 +2,13 @@
 //! checked.
 
 use crate::heap;
+use crate::kit::judge;
 use crate::load::{self, Group, Load};
 use crate::longest_waits::LongestWaits;
 use crate::memory::Memory;
 use crate::pace::{self, Bound, Pace, Slowest, Twin};
 use crate::resources::Holdings;
-use crate::run_script::{judge, play};
-use crate::script::Script;
+use crate::script::{draw, play};
 use phalanx::engine::TestSettings as _;
 use phalanx::{Builder, Comm, Error, MAX_RANKS, Team, Wait};
 use phalanx_bench::failure::Failure;
@@ -40,10 +40,11 @@ RUNS: teams of RANKS ranks, with counters that go across 2^32, run scripts of 4 
   commutative or not; 0 bytes to 1 MiB, in a third of the scripts (longer ones) to 256 bytes. A
   sixth are short calls: 64 to 127 barriers and small collectives of the whole team. In a quarter of
   the runs ranks are late at random. In one of 12, never of short calls, something goes wrong on one
-  rank: a panic between calls or in an operator, an early return, another length, element type or
-  call; the run must then end with an error that fits, and the next one be right. Five teams of
-  eight wait as they choose, two park, one yields. After 40 runs (4 of a team that yields) there is
-  a new team, and one run on threads of the tool's own.
+  rank: a panic between calls or in an operator, an early return, another length, element type,
+  root, algorithm or call, a call more or less, lost communicators; the run must then end with an
+  error that fits, and the next one be right. Five teams of eight wait as they choose, two park, one
+  yields. After 40 runs (4 of a team that yields) there is a new team, and one run on threads of the
+  tool's own.
 
 LOAD: with --load the same beside so many processes that do nothing but turn: of the scheduler group
   of the ranks (on Linux: of the same session), as a build in the next pane is, or of another group.
@@ -372,7 +373,7 @@ impl SoakRow {
     ) -> Result<bool, Failure> {
         let (plan, longest) = (self.plan, &self.longest);
         let seed = plan.seed.wrapping_add(self.runs);
-        let script = Script { crawl: plan.crawl, ..Script::draw(seed, plan.ranks) };
+        let script = draw(seed, plan.ranks);
         self.runs += 1;
         self.faults += u64::from(script.fault.is_some());
         self.operations += script.acts.len() as u64;
@@ -386,7 +387,7 @@ impl SoakRow {
         }
         let trial = |number: usize| {
             pace::pause(number);
-            let (took, result) = run(&|comm| play(comm, &script, seed, longest));
+            let (took, result) = run(&|comm| play(comm, &script, seed, longest, plan.crawl));
             judge(&script, &result).map_err(failure)?;
             let twin = Twin::new(&script, seed, plan.ranks, lot.wait());
             let (twin_took, twin) = run(&|comm| twin.play(comm.rank(), longest));
@@ -446,7 +447,7 @@ impl Lot {
         let before = seed.wrapping_sub(self.first);
         let place = if before < self.runs() { "of a team" } else { "on own threads after a team" };
         let calls = (0..before)
-            .map(|k| Script::draw(self.first.wrapping_add(k), self.ranks).acts.len())
+            .map(|k| draw(self.first.wrapping_add(k), self.ranks).acts.len())
             .sum::<usize>();
         format!(
             "run {} {place} that waits by {:?} and counts from {}, {calls} calls before",

@@ -2,9 +2,10 @@
 //! compared with a sequential oracle.
 
 use super::subject::{Kept, Subject, said};
+use crate::kit::{Script, judge};
 use crate::longest_waits::LongestWaits;
-use crate::run_script::{judge, play};
-use crate::script::Script;
+use crate::script::play;
+use std::time::Duration;
 
 const SEED: u64 = 5;
 
@@ -15,7 +16,8 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
     let script = Script::of_every_call(SEED);
     for &ranks in &numbers {
         let team = subject.builder(ranks).build().map_err(said)?;
-        let end = team.run(|comm| play(comm, &script, SEED, &LongestWaits::default())).map(drop);
+        let waits = LongestWaits::default();
+        let end = team.run(|comm| play(comm, &script, SEED, &waits, Duration::ZERO)).map(drop);
         judge(&script, &end).map_err(|why| format!("{ranks} ranks: {}", said(why)))?;
     }
     let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();

@@ -2,35 +2,15 @@
 //! rank's own, with blocking calls in between. Some have blocks of different lengths; some are set
 //! up, and started twice.
 
-use crate::one_call::{Buffers, HasPlace, OneCall};
-use crate::random::{Dice, mix};
-use crate::soak_elements::{Thing, buffers};
+use super::dice::{Dice, mix};
+use super::elements::{Thing, buffers};
+use super::one_call::{Buffers, HasPlace, OneCall};
 use phalanx::op::{Max, Operator};
 use phalanx::schedule::Operation;
 use phalanx::{Comm, Element, call};
 
-/// The operations that are started.
-const KINDS: [Operation; 11] = [
-    Operation::Barrier,
-    Operation::Broadcast,
-    Operation::Reduce,
-    Operation::AllReduce,
-    Operation::Scan,
-    Operation::ReduceScatter,
-    Operation::AllGather,
-    Operation::Gather,
-    Operation::Scatter,
-    Operation::AllToAll,
-    Operation::Shift,
-];
-
-/// One of them, with its buffers.
-struct Start<T> {
-    it: OneCall,
-    buffers: Buffers<T>,
-    /// Started twice, which gives the same as once.
-    is_set_up: bool,
-}
+/// One call, its buffers, and whether it is started twice, which gives the same as once.
+type Start<T> = (OneCall, Buffers<T>, bool);
 
 /// The calls of one scope.
 pub(crate) struct StartedCalls<T> {
@@ -57,31 +37,31 @@ impl<T: Element> StartedCalls<T> {
         };
         comm.requests(|scope| {
             let mut open = Vec::new();
-            for Start { it, buffers: Buffers { input, output, .. }, is_set_up } in starts {
+            for (it, Buffers { input, output, .. }, is_set_up) in starts {
                 if it.operation == Operation::Barrier {
                     // Its request gives nothing: it is the scope that completes it.
                     drop(scope.start(call::barrier()));
                 } else if *is_set_up {
                     let call = it.set_up(scope, op, (input, output));
                     let first = scope.start(call);
-                    beside(scope.comm(), shared.roll(5));
+                    beside(scope.comm(), shared.below(5));
                     let call = scope.wait(first);
                     drop(scope.start(call));
                 } else {
                     open.push(it.start(scope, op, (input, output)));
                 }
-                beside(scope.comm(), shared.roll(5));
+                beside(scope.comm(), shared.below(5));
             }
             // As many on every rank.
             for _ in 0..calls {
                 if !open.is_empty() {
-                    let request = open.swap_remove(own.roll(open.len()));
+                    let request = open.swap_remove(own.below(open.len()));
                     // Some are left to the scope.
-                    if !own.once_in(5) {
+                    if own.below(5) > 0 {
                         scope.wait(request);
                     }
                 }
-                beside(scope.comm(), shared.roll(5));
+                beside(scope.comm(), shared.below(5));
             }
         });
     }
@@ -91,33 +71,31 @@ impl<T: Thing> StartedCalls<T> {
     /// One to four calls, with blocks of `n`, from the root or to it, or so far, and with operator
     /// `which`.
     pub(crate) fn draw(comm: &Comm, salt: u64, n: usize, root: usize, which: usize) -> Self {
-        let (rank, p) = comm.place();
-        let mut shared = Dice::new(salt);
-        let starts = (0..1 + shared.roll(4)).map(|k| {
-            let (kind, salt) = (*shared.pick(&KINDS), salt + k as u64);
-            let it = match kind.has_blocks() && shared.once_in(2) {
-                true => {
-                    let count = |q| (salt as usize % 1000 + 5 * q) % (n + 1);
-                    OneCall::varied(
-                        comm,
-                        kind,
-                        root as isize,
-                        &(0..p).map(count).collect::<Vec<_>>(),
-                    )
+        let ((rank, p), mut shared) = (comm.place(), Dice::of_seed(salt));
+        let calls = 1 + shared.below(4);
+        let start = |k: usize| {
+            let (kind, salt) = (shared.of(&Operation::ALL), salt + k as u64);
+            let count = |q: usize| (salt as usize % 1000 + 5 * q) % (n + 1);
+            let it = match kind {
+                Operation::AllToAllInPlace => OneCall::new(comm, Operation::Barrier, 0, n),
+                _ if kind.has_blocks() && shared.below(2) == 0 => {
+                    let counts: Vec<usize> = (0..p).map(count).collect();
+                    OneCall::varied(comm, kind, root as isize, &counts)
                 }
-                false => OneCall::new(comm, kind, root as isize, n),
+                _ => OneCall::new(comm, kind, root as isize, n),
             };
-            let again = kind == Operation::Broadcast || !kind.is_in_place();
-            let is_set_up = again && shared.once_in(2);
-            Start { buffers: buffers(&it, salt, which), it, is_set_up }
-        });
-        let starts = starts.collect();
-        StartedCalls { starts, shared, own: Dice::new(salt ^ mix(rank as u64)) }
+            let again = it.operation == Operation::Broadcast || !it.operation.is_in_place();
+            let is_set_up = again && shared.below(2) == 0;
+            let buffers = buffers(&it, salt, which);
+            (it, buffers, is_set_up)
+        };
+        let starts = (0..calls).map(start).collect();
+        StartedCalls { starts, shared, own: Dice::of_seed(salt ^ mix(rank as u64)) }
     }
 
     /// The first call with another result.
     pub(crate) fn wrong(&self) -> Option<Operation> {
-        let is_wrong = |it: &&Start<T>| it.buffers.output != it.buffers.wanted;
-        self.starts.iter().find(is_wrong).map(|start| start.it.operation)
+        let is_wrong = |it: &&Start<T>| it.1.output != it.1.wanted;
+        self.starts.iter().find(is_wrong).map(|start| start.0.operation)
     }
 }

@@ -1,11 +1,11 @@
 //! Carries out one call on one rank, and compares its result with the oracle.
 
-use crate::one_call::{Buffers, OneCall};
-use crate::random::{Dice, mix};
-use crate::script::{Act, CallKind, CallWay};
-use crate::soak_elements::{Huge, NothingFarApart, Padded};
-use crate::soak_elements::{Reduction, Thing, Tick, Triple, buffers, folded, input};
-use crate::started_calls::StartedCalls;
+use super::dice::{Dice, mix};
+use super::elements::{Canary, Reduction, Thing, Tick, buffers, folded, input};
+use super::one_call::{Buffers, OneCall};
+use super::program::{Act, CallKind, CallWay};
+use super::run::RunNotes;
+use super::started::StartedCalls;
 use phalanx::dist::{Block, Distribution, Halo};
 use phalanx::schedule::{Hierarchy, Operation, Request};
 use phalanx::topology::Extents;
@@ -15,41 +15,26 @@ use std::hint::black_box;
 use std::panic::resume_unwind;
 
 /// An element type: the call in it, and the work beside the call.
-struct Sort {
+pub(crate) struct Sort {
     call: fn(&mut Comm, &Act, usize, Tick<'_>),
     work: fn(&Act, usize, usize),
 }
 
 impl Sort {
-    // Each costs half a minute of compiling.
-    const ALL: [Sort; 6] = [
-        Sort::of::<u8>(),
-        Sort::of::<f64>(),
-        Sort::of::<Triple>(),
-        Sort::of::<Padded>(),
-        Sort::of::<Huge>(),
-        Sort::of::<NothingFarApart>(),
-    ];
-
-    const fn of<T: Thing>() -> Self {
+    pub(crate) const fn of<T: Thing>() -> Self {
         Sort { call: typed::<T>, work: typed_work::<T> }
-    }
-
-    fn number(which: usize) -> &'static Self {
-        const ALL: &[Sort] = &Sort::ALL;
-        &ALL[which % ALL.len()]
     }
 }
 
-/// Carries out `act` on `comm`: in the element type that it says.
-pub(crate) fn carry_out(comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_>) {
-    (Sort::number(act.element).call)(comm, act, longer, tick);
+/// Carries out `act` on `comm`: in the one of `sorts` that it says.
+pub(crate) fn carry_out(sorts: &[Sort], comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_>) {
+    (sorts[act.element % sorts.len()].call)(comm, act, longer, tick);
 }
 
 /// The work of rank `rank` of `p` in `act` beside the call: it makes its vector, and those of the
 /// oracle.
-pub(crate) fn work(act: &Act, rank: usize, p: usize) {
-    (Sort::number(act.element).work)(act, rank, p);
+pub(crate) fn work(sorts: &[Sort], act: &Act, rank: usize, p: usize) {
+    (sorts[act.element % sorts.len()].work)(act, rank, p);
 }
 
 fn typed_work<T: Thing>(act: &Act, rank: usize, p: usize) {
@@ -65,8 +50,10 @@ fn typed_work<T: Thing>(act: &Act, rank: usize, p: usize) {
     let own = input::<T>(act.salt, rank, 0, n * blocks);
     let mut result = vec![T::make(0); own.len()];
     result.copy_from_slice(black_box(&own));
-    let oracle = concat(blocks, |q| input::<T>(act.salt, rank, q * n, n));
-    check("a copy", act, black_box(&result), &oracle);
+    let oracle: Vec<T> = (0..blocks).flat_map(|q| input(act.salt, rank, q * n, n)).collect();
+    if black_box(result) != oracle {
+        wrong("a copy", act);
+    }
     if combines {
         black_box(folded::<T>(act.salt, 0..p, which, 0, n));
     }
@@ -74,10 +61,10 @@ fn typed_work<T: Thing>(act: &Act, rank: usize, p: usize) {
 
 /// Whether the larger buffer has a block for each rank.
 fn has_blocks(kind: CallKind) -> bool {
+    use CallKind::{Collective, Ghosts, Global, Peers, Started, Varied, Whole, Window};
     match kind {
-        CallKind::Collective(op) => op.has_blocks(),
-        CallKind::Varied(_) | CallKind::Peers | CallKind::Global => true,
-        CallKind::Window | CallKind::Whole | CallKind::Ghosts | CallKind::Started => true,
+        Collective(op) => op.has_blocks(),
+        Varied(_) | Peers | Global | Window | Whole | Ghosts | Started => true,
         _ => false,
     }
 }
@@ -90,10 +77,12 @@ fn length<T>(act: &Act, p: usize) -> usize {
     act.bytes / bytes / if has_blocks(act.kind) { p } else { 1 }
 }
 
-/// A call with everything that it needs; `n` elements in a vector or block.
-struct SoakCall<'a> {
+/// A call with everything that it needs; `n` elements in a vector or block, `longer` of which the
+/// other ranks do not have.
+struct RankCall<'a> {
     act: &'a Act,
     n: usize,
+    longer: usize,
     which: usize,
     rank: usize,
     p: usize,
@@ -101,29 +90,61 @@ struct SoakCall<'a> {
     tick: Tick<'a>,
 }
 
+impl RankCall<'_> {
+    fn check<T: PartialEq>(&self, what: &str, got: &[T], wanted: &[T]) {
+        if got != wanted {
+            wrong(what, self.act);
+        }
+    }
+
+    /// Elements of a rank, of which there are `n`.
+    fn check_view<T: Thing>(&self, what: &str, got: &[T], salt: u64, rank: usize, n: usize) {
+        self.check(what, got, &input(salt, rank, 0, n));
+    }
+
+    /// Elements of a rank, which are overwritten before they are freed.
+    fn own<T: Thing>(&self, rank: usize, n: usize) -> Canary<T> {
+        Canary(input(self.act.salt, rank, 0, n))
+    }
+
+    /// Place for elements, which is overwritten, too.
+    fn place<T: Thing>(&self, n: usize) -> Canary<T> {
+        Canary(vec![T::make(0); n])
+    }
+
+    /// The elements of all ranks.
+    fn all<T: Thing>(&self, count: impl Fn(usize) -> usize) -> Vec<T> {
+        (0..self.p).flat_map(|q| input(self.act.salt, q, 0, count(q))).collect()
+    }
+}
+
 /// Ends the run with a message: no assertion, as its text would fill the
 /// standard error with vectors.
 fn wrong(what: &str, act: &Act) -> ! {
-    resume_unwind(Box::new(format!("wrong result: {what} in {act:?}")))
-}
-
-fn check<T: PartialEq>(what: &str, act: &Act, got: &[T], expected: &[T]) {
-    if got != expected {
-        wrong(what, act);
-    }
+    let text = format!("wrong result: {what} in {act:?}");
+    RunNotes::mishap(text.clone());
+    resume_unwind(Box::new(text))
 }
 
 fn typed<T: Thing>(comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_>) {
     let (rank, p) = (comm.rank(), comm.size());
-    let call = SoakCall {
+    let call = RankCall {
         act,
         n: length::<T>(act, p) + longer,
+        longer,
         which: act.operator % T::OPERATORS,
         rank,
         p,
         root: act.number % p,
         tick,
     };
+    // A message of elements without bytes does not tell how many they are.
+    if longer > 0
+        && size_of::<T>() == 0
+        && [CallKind::Relay, CallKind::Exchange].contains(&act.kind)
+    {
+        RunNotes::must_fail(false);
+    }
     match act.kind {
         CallKind::Collective(op) => {
             let v = if op == Operation::Shift { distance(act, p) } else { call.root as isize };
@@ -203,46 +224,38 @@ fn distance(act: &Act, p: usize) -> isize {
     (act.number % (4 * p)) as isize - 2 * p as isize
 }
 
-fn collective<T: Thing>(comm: &mut Comm, it: &OneCall, call: &SoakCall<'_>) {
-    let &SoakCall { act, which, rank, tick, .. } = call;
-    let Buffers { input, mut output, wanted } = buffers(it, act.salt, which);
-    let before = input.clone();
+fn collective<T: Thing>(comm: &mut Comm, it: &OneCall, call: &RankCall<'_>) {
+    let &RankCall { act, which, tick, .. } = call;
+    let Buffers { input, output, wanted } = buffers::<T>(it, act.salt, which);
+    let (input, mut output) = (Canary(input), Canary(output));
+    let before = input.to_vec();
     T::reduce(comm, which, Reduction::Of(it, (&input, &mut output)), tick);
-    // The first rank of an exclusive scan has the identity, or its own value.
-    if it.operation != Operation::ExclusiveScan || rank > 0 {
-        check(it.operation.name(), act, &output, &wanted);
-    }
-    check("an input", act, &input, &before);
+    call.check(it.operation.name(), &output, &wanted);
+    call.check("an input", &input, &before);
 }
 
-fn concat<T>(p: usize, block: impl FnMut(usize) -> Vec<T>) -> Vec<T> {
-    (0..p).flat_map(block).collect()
+/// Blocks of 0 to 2n elements, and on the odd rank of one more, each of them.
+fn counts(call: &RankCall<'_>) -> Vec<usize> {
+    let mut dice = Dice::of_seed(call.act.salt);
+    let n = call.n - call.longer;
+    (0..call.p).map(|_| dice.below(2 * n + 1) + call.longer).collect()
 }
 
-/// Blocks of 0 to 2n elements; `longer` is in `n` of the odd rank only, so the
-/// counts are made from the act.
-fn counts(call: &SoakCall<'_>) -> Vec<usize> {
-    let mut dice = Dice::new(call.act.salt);
-    (0..call.p).map(|_| dice.roll(2 * call.n + 1)).collect()
-}
-
-fn peers<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, rank, tick, .. } = call;
+fn peers<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
     let counts = counts(call);
-    let mine = input::<T>(act.salt, rank, 0, counts[rank]);
-    comm.with_peers(&mine, |all| {
-        tick();
+    comm.with_peers(&call.own::<T>(call.rank, counts[call.rank]), |all| {
+        (call.tick)();
         for (q, slice) in all.iter().enumerate() {
-            check("with_peers", act, slice, &input(act.salt, q, 0, counts[q]));
+            call.check_view("with_peers", slice, call.act.salt, q, counts[q]);
         }
     });
 }
 
 /// Parts that are written twice, and counters that all ranks raise.
-fn window<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, rank, p, tick, .. } = call;
+fn window<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
+    let &RankCall { act, rank, p, tick, .. } = call;
     let counts = counts(call);
-    let mut window = comm.shared_from(&input::<T>(act.salt, rank, 0, counts[rank]));
+    let mut window = comm.shared_from(&call.own::<T>(rank, counts[rank]));
     let mut counters = comm.shared_atomic::<u64>(1);
     for salt in [act.salt, act.salt ^ 1] {
         if salt != act.salt {
@@ -253,78 +266,75 @@ fn window<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
             });
         }
         for (q, part) in window.parts().iter().enumerate() {
-            check("a window", act, part, &input(salt, q, 0, counts[q]));
+            call.check_view("a window", part, salt, q, counts[q]);
             counters.part(q)[0].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         }
     }
-    let raised = counters.read(comm, |all| concat(p, |q| all[q].to_vec()));
-    check("a window of atomics", act, &raised, &vec![2 * p as u64; p]);
+    let raised = counters.read(comm, |all| (0..p).map(|q| all[q][0]).collect::<Vec<u64>>());
+    call.check("a window of atomics", &raised, &vec![2 * p as u64; p]);
 }
 
-fn root<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, n, rank, root, tick, .. } = call;
-    let mine = if rank == root { input::<T>(act.salt, root, 0, n) } else { vec![] };
+fn root<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
+    let &RankCall { act, n, rank, root, .. } = call;
+    let mine = call.own::<T>(root, if rank == root { n } else { 0 });
     comm.with_root(&mine, root, |data| {
-        tick();
-        check("with_root", act, data, &input(act.salt, root, 0, n));
+        (call.tick)();
+        call.check_view("with_root", data, act.salt, root, n);
     });
 }
 
 /// Everybody's slices as one array.
-fn global<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, n, rank, p, tick, .. } = call;
-    let mine = input::<T>(act.salt, rank, 0, n);
-    comm.with_global(&mine, |all| {
-        tick();
+fn global<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
+    comm.with_global(&call.own::<T>(call.rank, call.n), |all| {
+        (call.tick)();
         let copy: Vec<T> = (0..all.len()).map(|i| all[i]).collect();
-        check("with_global", act, &copy, &concat(p, |q| input(act.salt, q, 0, n)));
+        call.check("with_global", &copy, &call.all(|_| call.n));
     });
 }
 
-fn is_overlapped_barrier(act: &Act) -> bool {
+pub(super) fn is_overlapped_barrier(act: &Act) -> bool {
     act.number.is_multiple_of(4)
 }
 
 /// A reduction, or a barrier, beside other work.
-fn overlap<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, n, which, rank, p, tick, .. } = call;
+fn overlap<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
+    let &RankCall { act, n, which, rank, p, tick, .. } = call;
     if is_overlapped_barrier(act) {
-        let done = comm.overlap(call::barrier(), || act.salt).1;
-        check("overlapped barrier", act, &[done], &[act.salt]);
-        return;
+        return comm.overlap(call::barrier(), tick).1;
     }
-    let mut x = input::<T>(act.salt, rank, 0, n);
-    T::reduce(comm, which, Reduction::AllReduceWhile(&mut x), tick);
-    check("overlapped all_reduce", act, &x, &folded(act.salt, 0..p, which, 0, n));
+    let mut x = call.own::<T>(rank, n);
+    T::reduce(comm, which, Reduction::AllReduceWhile(&mut x, tick), tick);
+    call.check("overlapped all_reduce", &x, &folded(act.salt, 0..p, which, 0, n));
 }
 
 /// All elements of a vector that is spread over the ranks, combined.
-fn whole<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, which, rank, p, tick, .. } = call;
+fn whole<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
+    let &RankCall { which, rank, tick, .. } = call;
     let counts = counts(call);
-    let mine = input::<T>(act.salt, rank, 0, counts[rank]);
+    let mine = call.own::<T>(rank, counts[rank]);
     let mut result = None;
     let offset = counts[..rank].iter().sum();
     T::reduce(comm, which, Reduction::Whole(&mine, offset, &mut result), tick);
-    let all = concat(p, |q| input::<T>(act.salt, q, 0, counts[q]));
-    let oracle = all.into_iter().reduce(|l, r| T::fold(which, l, r));
-    check("fixed_reduce", act, &[result], &[oracle]);
+    let wanted = call.all(|q| counts[q]).into_iter().reduce(|l, r| T::fold(which, l, r));
+    let (result, wanted): (Vec<T>, Vec<T>) =
+        (result.into_iter().collect(), wanted.into_iter().collect());
+    call.check("fixed_reduce", &result, &wanted);
 }
 
 /// Ghosts that each rank draws of all elements, gathered twice by one plan; and given back, each
 /// in the place of its element.
-fn ghosts<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, rank, p, tick, .. } = call;
+fn ghosts<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
+    let &RankCall { act, rank, p, tick, .. } = call;
     // Not the call's, which is another on the odd rank.
     let n = length::<T>(act, p);
     let total = n * p;
     // A rank without neighbours would not hear of another element type.
-    comm.with_peers::<T, _>(&[], |_| ());
+    comm.broadcast::<T>(&mut [], 0);
     let block = Block::new(total, p);
     let draw = |q: usize| -> Vec<usize> {
-        let mut dice = Dice::new(act.salt ^ (7 + q as u64));
+        let mut dice = Dice::of_seed(act.salt ^ (7 + q as u64));
         let (len, start, stride) =
-            (dice.roll(total.min(1000) + 1), dice.roll(total.max(1)), 1 + dice.roll(3));
+            (dice.below(total.min(1000) + 1), dice.below(total.max(1)), 1 + dice.below(3));
         (0..len).map(|k| (start + k * stride) % total).collect()
     };
     let wanted = draw(rank);
@@ -337,10 +347,10 @@ fn ghosts<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
     let right = |salt| wanted.iter().map(|&i| element(salt, i)).collect::<Vec<T>>();
     let mut got = vec![T::make(0); wanted.len()];
     plan.gather(comm, &own(act.salt), &mut got);
-    check("gathered ghosts", act, &got, &right(act.salt));
+    call.check("gathered ghosts", &got, &right(act.salt));
     let mine = own(act.salt + 1);
     plan.gather_while(comm, &mine, &mut got, tick);
-    check("gathered ghosts, beside work", act, &got, &right(act.salt + 1));
+    call.check("gathered ghosts, beside work", &got, &right(act.salt + 1));
     let mut back = own(act.salt);
     plan.scatter_with(comm, &got, &mut back, op::ordered(|_, ghost| ghost));
     let all: BTreeSet<usize> = (0..p).flat_map(draw).collect();
@@ -348,31 +358,31 @@ fn ghosts<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
     let oracle = own(act.salt).into_iter().zip(changed).enumerate();
     let oracle: Vec<T> =
         oracle.map(|(i, (old, new))| if all.contains(&(start + i)) { new } else { old }).collect();
-    check("scattered ghosts", act, &back, &oracle);
+    call.check("scattered ghosts", &back, &oracle);
 }
 
 /// Halos of one or two fields, in 1 to 3 dimensions.
-fn halo<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, p, .. } = call;
-    let mut dice = Dice::new(act.salt);
-    let dims = 1 + dice.roll(3);
+fn halo<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
+    let &RankCall { act, p, .. } = call;
+    let mut dice = Dice::of_seed(act.salt);
+    let dims = 1 + dice.below(3);
     let mut left = p;
     let mut grid = Vec::new();
     for d in 1..=dims {
         let divisors: Vec<usize> = (1..=left).filter(|k| left % k == 0).collect();
-        grid.push(if d == dims { left } else { *dice.pick(&divisors) });
+        grid.push(if d == dims { left } else { dice.of(&divisors) });
         left /= grid[d - 1];
     }
-    let periodic: Vec<bool> = grid.iter().map(|_| dice.once_in(2)).collect();
+    let periodic: Vec<bool> = grid.iter().map(|_| dice.below(2) == 0).collect();
     let longest = if size_of::<T>() > 256 { 1 } else { 5 };
-    let extents: Vec<usize> = grid.iter().map(|_| 1 + dice.roll(longest)).collect();
-    let widths: Vec<usize> = extents.iter().map(|&e| dice.roll(e + 1)).collect();
+    let extents: Vec<usize> = grid.iter().map(|_| 1 + dice.below(longest)).collect();
+    let widths: Vec<usize> = extents.iter().map(|&e| dice.below(e + 1)).collect();
     let mut halo = Halo::with_widths(&extents, &widths);
-    if dice.once_in(2) {
+    if dice.below(2) == 0 {
         halo = halo.with_corners();
     }
-    let fields = 1 + dice.roll(2);
-    let beside = dice.once_in(2);
+    let fields = 1 + dice.below(2);
+    let beside = dice.below(2) == 0;
 
     let mut cart = comm.cart(&grid, &periodic);
     let place = cart.coordinates();
@@ -412,7 +422,7 @@ fn halo<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
     match &mut all[..] {
         [one] if beside => {
             let done = cart.exchange_halo_while(one, &halo, |_| act.salt);
-            check("exchange_halo_while", act, &[done], &[act.salt]);
+            call.check("exchange_halo_while", &[done], &[act.salt]);
         }
         [one] => cart.exchange_halo(one, &halo),
         more => {
@@ -422,84 +432,56 @@ fn halo<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
     }
     for (field, got) in all.iter().enumerate() {
         let most = if halo.corners() { dims } else { 1 };
-        check("a halo", act, got, &cells(field, most));
+        call.check("a halo", got, &cells(field, most));
     }
 }
 
-fn exchange<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, n, rank, p, .. } = call;
-    let by = act.number % p;
+fn exchange<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
+    let &RankCall { n, rank, p, root: by, .. } = call;
     let from = (rank + p - by) % p;
-    let (mine, mut got) = (input::<T>(act.salt, rank, 0, n), vec![T::make(0); n]);
-    comm.exchange(&mine, (rank + by) % p, &mut got, from);
-    check("exchange", act, &got, &input(act.salt, from, 0, n));
+    let mut got = call.place::<T>(n);
+    comm.exchange(&call.own::<T>(rank, n), (rank + by) % p, &mut got, from);
+    call.check("exchange", &got, &call.own::<T>(from, n));
 }
 
-/// From the root to the next rank, and so on, once around.
-fn relay<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, n, rank, p, root, .. } = call;
-    let mut x = if rank == root { input::<T>(act.salt, root, 0, n) } else { vec![T::make(0); n] };
-    let place = (rank + p - root) % p;
+/// From the root to the next rank, and so on, once around: each sends after it has received. Its own
+/// elements, as in an exchange, which may take the message if a rank makes another call.
+fn relay<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
+    let &RankCall { n, rank, p, root, .. } = call;
+    let (place, from) = ((rank + p - root) % p, (rank + p - 1) % p);
     if place > 0 {
-        comm.recv(&mut x, (rank + p - 1) % p);
+        let mut got = call.place::<T>(n);
+        comm.recv(&mut got, from);
+        call.check("a relay", &got, &call.own::<T>(from, n));
     }
     if place + 1 < p {
-        comm.send(&x, (rank + 1) % p);
+        comm.send(&call.own::<T>(rank, n), (rank + 1) % p);
     }
-    check("a relay", act, &x, &input(act.salt, root, 0, n));
 }
 
-fn tagged<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, n, rank, p, .. } = call;
-    let distance = act.number % p;
-    let (to, from, tag) = ((rank + distance) % p, (rank + p - distance) % p, act.salt as u32);
-    let own = input::<T>(act.salt, rank, 0, n);
-    let mut got = vec![T::make(0); n];
+fn tagged<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
+    let &RankCall { act, n, rank, p, root: distance, .. } = call;
+    let (to, from) = ((rank + distance) % p, (rank + p - distance) % p);
+    let tag = (act.salt as u32).wrapping_add(2 * act.number as u32);
+    let (own, mut got) = (call.own::<T>(rank, n), call.place::<T>(n));
     comm.requests(|scope| {
         let received = scope.start(call::recv_tagged(&mut got, from, tag));
-        let sent = scope.start(call::send_tagged(&own, to, tag));
+        let sent = scope.start(call::send_tagged(&own[..], to, tag));
         scope.wait(received);
         scope.wait(sent);
     });
-    check("a tagged message", act, &got, &input(act.salt, from, 0, n));
-    comm.send_owned(own, to, !tag);
+    call.check("a tagged message", &got, &call.own::<T>(from, n));
+    comm.send_owned(own.to_vec(), to, !tag);
     let (owned, _) = comm.recv_owned::<Vec<T>>(from, !tag);
-    check("an owned value", act, &owned, &got);
+    call.check_view("an owned value", &owned, act.salt, from, n);
 }
 
 /// Several collectives at a time.
-fn started<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
-    let &SoakCall { act, n, which, root, tick, .. } = call;
+fn started<T: Thing>(comm: &mut Comm, call: &RankCall<'_>) {
+    let &RankCall { act, n, which, root, tick, .. } = call;
     let mut calls = StartedCalls::<T>::draw(comm, act.salt, n, root, which);
     T::reduce(comm, which, Reduction::Started(&mut calls), tick);
     if let Some(kind) = calls.wrong() {
         wrong(&format!("started {kind:?}"), act);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::script::UNEVEN;
-
-    #[test]
-    fn every_operation_is_soaked() {
-        let even = Operation::ALL.map(CallKind::Collective);
-        for kind in even.into_iter().chain(UNEVEN.map(CallKind::Varied)) {
-            for element in 0..Sort::ALL.len() {
-                let act = Act {
-                    comm: 0,
-                    kind,
-                    way: CallWay::Auto,
-                    element,
-                    operator: 0,
-                    bytes: 100,
-                    number: 1,
-                    salt: 5,
-                };
-                let result = phalanx::run(3, |comm| carry_out(comm, &act, 0, &|| ()));
-                assert!(result.is_ok(), "{act:?}: {result:?}");
-            }
-        }
     }
 }
