@@ -330,3 +330,14 @@ fn children() {
         });
     }
 }
+
+#[test]
+fn numbers_of_elements_without_bytes_are_compared() {
+    for n in [2, 70, 2000] {
+        let run = phalanx::run(2, |comm| match comm.rank() {
+            0 => comm.send(&vec![(); n + 1], 1),
+            _ => comm.recv(&mut vec![(); n], 0),
+        });
+        assert!(matches!(run, Err(phalanx::Error::Mismatch { .. })), "{n}: {run:?}");
+    }
+}

@@ -100,7 +100,8 @@ impl Port {
         size: usize,
         fill: impl FnOnce(*mut u8),
     ) {
-        let bytes = len * size;
+        // Elements without bytes are counted as if they had one: so their number is compared.
+        let bytes = len * size.max(1);
         let kind = PayloadKind::copied(bytes);
         if bytes <= LONG {
             self.post_in_room(
@@ -160,9 +161,8 @@ impl Port {
         size: usize,
         take: impl FnOnce(*const u8) -> R,
     ) -> Result<R, Stop> {
-        let own =
-            Expected { header: self.header(PayloadKind::copied(len * size)), sig: self.sig, len };
-        let bytes = len * size;
+        let bytes = len * size.max(1);
+        let own = Expected { header: self.header(PayloadKind::copied(bytes)), sig: self.sig, len };
         if bytes > FIRST && bytes <= LONG {
             self.await_two_lines(peer)?;
         } else {

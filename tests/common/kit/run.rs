@@ -32,8 +32,8 @@ impl RunNotes {
         NOTES.with_borrow(|it| it.lock().unwrap().mishap.get_or_insert(text).len());
     }
 
-    pub(super) fn must_fail(must: bool) {
-        NOTES.with_borrow(|it| it.lock().unwrap().must_fail = must);
+    fn must_fail() {
+        NOTES.with_borrow(|it| it.lock().unwrap().must_fail = true);
     }
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn play(
     let tick = || match fuse.get() {
         0 => (),
         1 => {
-            RunNotes::must_fail(true);
+            RunNotes::must_fail();
             resume_unwind(Box::new(BOMB))
         }
         more => fuse.set(more - 1),
@@ -65,7 +65,7 @@ pub(crate) fn play(
         let (mut act, mut longer, mut times) = (*act, 0, 1);
         let fault = script.fault.filter(|&(who, at, _)| (who, at) == (me, i)).map(|it| it.2);
         if fault.is_some() && script.must_fail(comm.size()) {
-            RunNotes::must_fail(true);
+            RunNotes::must_fail();
         }
         match fault {
             None => (),
