@@ -24,7 +24,7 @@ def passes(run):
     return 2 * run
 def higher(a, b): return choose(a > b, a, b)
 
-@system.step("shared/team_state: begin c493c4")
+@system.step("shared/team_state: begin 02b7f5")
 def begin(s):  # The caller has seen all ranks leave (`dispatch.py`).
     s.need(s.every(lambda r: both(s.at[r] == OUT, s.left[r] == s.run)))
     s.run = s.run + 1

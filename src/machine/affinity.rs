@@ -14,6 +14,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::mask::{MAX_PU, format_list};
+/// The affinity mask of a thread of this process.
+pub(crate) use platform::get as mask_of;
 
 thread_local! {
     /// The mask that this thread had before Phalanx first bound it; `None` if it never did.
@@ -330,7 +332,7 @@ mod platform {
 
     /// `sched_getaffinity` of a thread (0: the calling one), with a mask that grows until the
     /// kernel's fits.
-    pub(super) fn get(thread: u64) -> Result<Vec<usize>, PinError> {
+    pub(crate) fn get(thread: u64) -> Result<Vec<usize>, PinError> {
         let thread = libc::pid_t::try_from(thread).unwrap_or(0);
         let mut words = vec![0_usize; 1024 / WORD_BITS];
         loop {
@@ -380,7 +382,7 @@ mod platform {
 mod platform {
     use super::{MAX_PU, PinError};
 
-    pub(super) fn get(_thread: u64) -> Result<Vec<usize>, PinError> {
+    pub(crate) fn get(_thread: u64) -> Result<Vec<usize>, PinError> {
         Err(PinError::Unsupported)
     }
 

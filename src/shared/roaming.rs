@@ -13,17 +13,18 @@ use super::team_state::TeamState;
 use crate::fork;
 use crate::machine::affinity::{self, BoundForNow, PinError};
 use crate::mailbox::{RefusedMemory, collect};
+use crate::sorted::Arrange;
 use crate::sync::diagnostic::{AtomicBool, AtomicU64, Mutex, Ordering::Relaxed};
 use crate::wait::{is_to_return, is_to_roam};
 use std::cell::Cell;
 use std::ops::DerefMut;
 
-/// Waits of a thread, or sleeps of another number, between two looks at its own binding.
+/// Waits of a thread, or sleeps of another number, between two looks at cores.
 const RARELY: u32 = 1024;
 const SLEEP: u32 = 64;
 
 crate::sync::thread_local! {
-    /// Waits since the last look.
+    /// Its waits; they wrap.
     static WAITS: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -148,14 +149,38 @@ impl TeamState {
 
     /// `rank`, the calling one, waits long, or is about to sleep: now and then it binds itself
     /// again, if it has lost its core for a while (a cpuset that shrank and grew, a processor that
-    /// was offline).
+    /// was offline), and looks whether there are fewer cores than ranks.
     #[inline(always)]
-    pub(super) fn perhaps_bind(&self, rank: usize, sleeps: bool) {
-        let waits = WAITS.get() + if sleeps { SLEEP } else { 1 };
-        WAITS.set(waits % RARELY);
-        if waits >= RARELY {
+    pub(super) fn perhaps_look_at_cores(&self, rank: usize, sleeps: bool) {
+        let before = WAITS.get();
+        let waits = before.wrapping_add(if sleeps { SLEEP } else { 1 });
+        WAITS.set(waits);
+        if waits / RARELY != before / RARELY {
             self.bind_again(rank);
+            self.count_units(rank, (waits / RARELY) as usize % self.ranks());
         }
+    }
+
+    /// Finds out whether the ranks have fewer units than they are, as `rank`, the calling one, or
+    /// `other` may have lost its own.
+    #[cold]
+    #[inline(never)]
+    fn count_units(&self, rank: usize, other: usize) {
+        let (cores, ranks) = (self.cores(), self.ranks());
+        // A child of a fork has it from its parent.
+        self.thread(rank).inspect(|it| it.number.store(affinity::thread_number(), Relaxed));
+        let mask = |it| affinity::mask_of(self.thread(it)?.number.load(Relaxed)).ok();
+        let has_own = |it, mask: &[usize]| cores.unit(it).is_some_and(|own| mask.contains(&own));
+        let is_free = |it, mask: &[usize]| mask.len() >= ranks || has_own(it, mask);
+        let has_room = |it| cfg!(shuttle) || mask(it).is_none_or(|mask| is_free(it, &mask));
+        cores.follow(ranks, |has_shrunk| {
+            let is_news = has_shrunk || !has_room(rank) || !has_room(other);
+            let masks = is_news.then(|| (0..ranks).map(mask).collect::<Option<Vec<_>>>());
+            let mut units = masks??.concat();
+            units.arrange();
+            units.dedup();
+            Some(units.len())
+        });
     }
 
     #[cold]

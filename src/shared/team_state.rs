@@ -3,28 +3,24 @@
 
 use super::call_log::{CallLog, RankState, nobody, run_pass};
 use super::cause::Cause;
-#[cfg(not(loom))]
-use super::long_wait::StallText;
 use super::long_wait::{LongWait, StallWarning, Unended};
 use super::recorder::Recorder;
-#[cfg(not(loom))]
-use super::roaming::Roaming;
-#[cfg(not(loom))]
-use super::thread::RankWait;
 use super::thread::{ANYBODY, OpenCalls, Seen, Thread, WaitEdge};
 use crate::error::{Activity, CallSite, Error, RankReport, say};
 use crate::mailbox::{RefusedMemory, collect};
-#[cfg(not(loom))]
-use crate::sync::diagnostic;
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
 use crate::sync::{AtomicPtr, AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish};
 use crate::wait::{Cores, is_oversubscribed_by};
 use crossbeam_utils::CachePadded;
 use std::ops::DerefMut;
 use std::panic::AssertUnwindSafe;
-#[cfg(not(loom))]
-use std::sync::{Arc, Weak};
 use std::time::Duration;
+#[cfg(not(loom))]
+use {
+    super::{long_wait::StallText, roaming::Roaming, thread::RankWait},
+    crate::sync::diagnostic,
+    std::sync::{Arc, Weak},
+};
 
 /// Drops a cause that nobody wants, or anything else that may hold a panic's
 /// payload, of which the `Drop` may panic.
@@ -53,9 +49,9 @@ pub(crate) struct TeamState {
     /// Runs up to this number are to end. Changed by RMWs only. In a line of its own: whoever
     /// begins a run writes to it.
     cancel: CachePadded<AtomicU64>,
-    /// Whether ranks outnumbered cores when the run began; written between
-    /// runs, so that all ranks of a run see the same.
-    crowded: AtomicBool,
+    /// Whether ranks outnumbered cores when the run began: 2; or only shared some: 1. Written
+    /// between runs, so that all ranks of a run see the same.
+    crowded: AtomicUsize,
     /// Whether the process is a child of a fork, and the ranks are in its parent.
     of_parent: AtomicBool,
     /// Why, and of which run.
@@ -125,7 +121,7 @@ impl TeamState {
             run: CachePadded::new(AtomicU64::new(0)),
             poison: AtomicU64::new(0),
             cancel: CachePadded::new(AtomicU64::new(0)),
-            crowded: AtomicBool::new(false),
+            crowded: AtomicUsize::new(0),
             of_parent: AtomicBool::new(false),
             cause: Mutex::new(None),
             lines: collect(ranks, |_| CachePadded::new(line()))?,
@@ -373,11 +369,16 @@ impl TeamState {
         unsafe { thread.as_ref() }
     }
 
-    /// Whether ranks outnumbered cores when the run began: the same answer on
-    /// every rank.
+    /// Whether ranks outnumbered cores when the run began: the same answer on every rank.
     pub(crate) fn is_crowded(&self) -> bool {
         // Relaxed: the dispatch of the run publishes it.
-        self.crowded.load(Ordering::Relaxed)
+        self.crowded.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether it is so now, as far as was seen: how a wait pauses. Where its rank sleeps, and who
+    /// is to wake it, stays that of the run's beginning.
+    pub(crate) fn is_crowded_now(&self) -> bool {
+        self.crowded.load(Ordering::Relaxed) > 1 || self.cores.are_shared()
     }
 
     /// Whether they outnumber cores if `ranks` more ranks run.
@@ -389,8 +390,9 @@ impl TeamState {
     /// returns its number. Only while no rank runs.
     pub(crate) fn begin(&self, ranks: usize) -> u64 {
         // Only if it is news: the ranks of the run before may still have the line.
-        let crowded = self.will_be_crowded(ranks);
-        if crowded != self.is_crowded() {
+        let are_more = is_oversubscribed_by(ranks);
+        let crowded = if are_more { 2 } else { self.cores.are_shared().into() };
+        if crowded != self.crowded.load(Ordering::Relaxed) {
             self.crowded.store(crowded, Ordering::Relaxed);
         }
         // Relaxed: the dispatch of the run publishes it.
@@ -405,11 +407,10 @@ impl TeamState {
         self.run.load(Ordering::Relaxed)
     }
 
-    /// Ends run `run` for everybody, unless it is over already (a stashed
-    /// communicator is used): then the next one must not suffer. `by` is the
-    /// rank that says so. Of several causes that of the first such rank stays,
-    /// else the first that is given; one that does not stay is given back
-    /// (dropping it may run the user's code, that of a panic's payload).
+    /// Ends run `run` for everybody, unless it is over already (a stashed communicator is used):
+    /// then the next one must not suffer. `by` is the rank that says so. Of several causes that of
+    /// the first such rank stays, else the first that is given; one that does not stay is given
+    /// back (dropping it may run the user's code, that of a panic's payload).
     #[inline(never)]
     pub(crate) fn poison(&self, run: u64, by: usize, cause: Option<Error>) -> Option<Error> {
         // The lock orders the ranks that poison: a store for an old run cannot come
@@ -419,9 +420,8 @@ impl TeamState {
             return cause;
         }
         let (rest, old) = Cause::offer(&mut slot, run, by, cause);
-        // Ordering: pairs with the load in `is_poisoned`, though nothing relies
-        // on it (`Site::Poison`). Several ranks may store here, all of them
-        // the same value.
+        // Ordering: pairs with the load in `is_poisoned`, though nothing relies on it
+        // (`Site::Poison`). Several ranks may store here, all of them the same value.
         self.poison.store(run, publish(Site::Poison));
         // A rank that waits for nobody hears of it at its next call.
         (0..self.ranks()).for_each(|rank| self.shut(rank, run));
@@ -511,10 +511,9 @@ impl TeamState {
         self.cancel.swap(0, Ordering::AcqRel);
     }
 
-    /// Ends run `run` because `rank` has waited for `peer` for as long as the
-    /// deadline allows. The report is made, and said, here and now: before the
-    /// rank quiesces, which a rank that is stuck in its own code may keep it
-    /// in, and while the others still are where they were.
+    /// Ends run `run` because `rank` has waited for `peer` for as long as the deadline allows. The
+    /// report is made, and said, here and now: before the rank quiesces, which a rank that is stuck
+    /// in its own code may keep it in, and while the others still are where they were.
     #[cold]
     pub(crate) fn give_up(&self, rank: usize, peer: usize, run: u64) {
         let standings = self.standings(run);

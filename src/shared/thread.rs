@@ -33,6 +33,9 @@ pub(crate) struct Thread {
     /// The started calls that the thread goes on with while it waits, the latest first. Used by the
     /// thread only.
     started: diagnostic::AtomicPtr<Started>,
+    /// The system's number of the thread, for ranks that look at its mask.
+    #[cfg(not(loom))]
+    pub(super) number: PlainU64,
     /// The mark by which its communicators know it.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     mark: ThreadMark,
@@ -171,6 +174,8 @@ impl Thread {
             told: diagnostic::Mutex::new(None),
             parts: diagnostic::AtomicPtr::new(null_mut()),
             started: diagnostic::AtomicPtr::new(null_mut()),
+            #[cfg(not(loom))]
+            number: PlainU64::new(0),
             mark: ThreadMark::nobody(),
             #[cfg(not(loom))]
             hats: diagnostic::Mutex::new(Vec::new()),
@@ -485,6 +490,7 @@ mod here {
     use super::super::team_state::discard;
     use super::{Hat, TeamState, Thread};
     use crate::error::Error;
+    use crate::machine::affinity::thread_number;
     use crate::sync::diagnostic::{Mutex, Ordering::Relaxed};
     use std::cell::Cell;
     use std::ptr::null_mut;
@@ -518,6 +524,7 @@ mod here {
 
     fn here_from_now_on(thread: &'static Thread) -> &'static Thread {
         thread.mark.be_here();
+        thread.number.store(thread_number(), Relaxed);
         thread
     }
 

@@ -1,7 +1,7 @@
 //! The ranks that share a core, and the number of a core's ranks that sleep.
 
 use crate::sorted::Arrange;
-use crate::sync::diagnostic::{AtomicUsize, Ordering::Relaxed};
+use crate::sync::diagnostic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 
@@ -27,6 +27,8 @@ pub(crate) struct Cores {
     /// By place in `all`: the number of its memory, if its ranks may roam there.
     memories: Box<[Option<usize>]>,
     are_shared: bool,
+    /// Whether ranks of other cores have to share them since, as was seen last. A hint.
+    have_shrunk: AtomicBool,
 }
 
 #[derive(Default)]
@@ -69,13 +71,28 @@ impl Cores {
         };
         let memories = units.iter().map(memory).collect();
         let are_shared = all.iter().any(|core| core.ranks > 1);
-        Cores { of, all, memories, units: units.into(), are_shared }
+        let have_shrunk = AtomicBool::new(false);
+        Cores { of, all, memories, units: units.into(), are_shared, have_shrunk }
     }
 
     /// Whether ranks of the team share a core: by its placement, or where the process had fewer
-    /// cores than before when the team was made.
+    /// cores than before when the team was made; or as masks or a cpuset have shrunk since.
     pub(crate) fn are_shared(&self) -> bool {
-        self.are_shared
+        self.are_shared || self.have_shrunk.load(Relaxed)
+    }
+
+    /// Finds out whether `ranks` ranks, none of which shared its core, have enough `units` now: the
+    /// closure gets whether they had too few, and gives none if that is still so.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn follow(&self, ranks: usize, units: impl FnOnce(bool) -> Option<usize>) {
+        let before = self.have_shrunk.load(Relaxed);
+        // Only if it is news: all ranks read the line.
+        if !self.are_shared
+            && let Some(units) = units(before)
+            && (units < ranks) != before
+        {
+            self.have_shrunk.store(!before, Relaxed);
+        }
     }
 
     /// The processing units among which `rank` may roam, sorted: its own, and others of the team in
@@ -119,7 +136,9 @@ impl Cores {
     pub(crate) fn is_alone(&self, rank: usize) -> bool {
         let Some(core) = self.of(rank) else { return false };
         let core = &self.all[core];
-        !HAS_WOKEN.get() && core.asleep.load(Relaxed) + 1 >= core.ranks
+        !HAS_WOKEN.get()
+            && !self.have_shrunk.load(Relaxed)
+            && core.asleep.load(Relaxed) + 1 >= core.ranks
     }
 
     /// `rank`, the caller, sleeps as long as the result lives.

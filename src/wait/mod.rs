@@ -1,6 +1,6 @@
 //! The one home of waiting: its stages, their budgets, and the state that decides between them.
 //!
-//! **While every rank has a core** (`TeamState::is_crowded` says no), or the policy is
+//! **While every rank has a core** (`TeamState::is_crowded_now` says no), or the policy is
 //! [`Wait::Spin`]:
 //!
 //! | stage | for how long | a late message is seen after |

@@ -310,7 +310,7 @@ impl Port {
     /// Gives the core to another thread where this rank's waits begin so. Whether it did.
     #[cfg(not(loom))]
     pub(crate) fn give_way(&self) -> bool {
-        self.crowded && self.wait == Wait::Auto && give_way(Occasion::Pair)
+        self.yields && self.wait == Wait::Auto && give_way(Occasion::Pair)
     }
 
     /// Something of these words has been made true for `peer`.
@@ -442,9 +442,8 @@ impl TaggedRequest {
 
     /// Where to wait for it.
     pub(crate) fn place(&self, at: &RankPlace) -> Place {
-        let &RankPlace { ref hold, rank, run, wait, crowded } = at;
         let (peer, by_any) = self.waits_for(at);
-        Place { shared: hold.clone(), rank, run, wait, crowded, peer, by_any }
+        Place { by_any, ..super::RankCards::place(at, peer) }
     }
 
     /// The rank that is awaited there, and whether it stands for any.

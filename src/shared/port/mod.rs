@@ -97,8 +97,9 @@ pub(crate) struct Port {
     looks: u32,
     /// Whether ranks outnumber cores in this run: the same on all ranks.
     crowded: bool,
-    /// Whether small all-to-all exchanges go through the gates: the same on all
-    /// ranks.
+    /// Whether they do now: this rank's waits leave its core rather than spin.
+    yields: bool,
+    /// Whether small all-to-all exchanges go through the gates: the same on all ranks.
     gated: bool,
     /// The latest episode of the gates; equal on all ranks.
     episode: u64,
@@ -197,6 +198,7 @@ impl Port {
             ring: None,
             looks: FEW_LOOKS,
             crowded: false,
+            yields: false,
             gated: false,
             episode: 0,
             id: shared.id(),
@@ -243,6 +245,7 @@ impl Port {
                 peer.mark = NonNull::from(if crowded { &PERHAPS } else { seat.mark() });
             }
         }
+        self.yields = crowded;
         // A port that counts its waits (`fades`) goes on.
         if self.looks > 0 {
             self.looks = self.usual_looks();
@@ -313,7 +316,7 @@ impl Port {
     /// Looks at a started call before a wait counts as long, recorded or not. Where ranks outnumber
     /// cores few: each is a look at several words, and the awaited word comes with a turn.
     pub(crate) fn looks(&self) -> u32 {
-        self.usual_looks().min(if self.crowded { LOOKS_CROWDED } else { u32::MAX })
+        self.usual_looks().min(if self.yields { LOOKS_CROWDED } else { u32::MAX })
     }
 
     /// Whether ranks outnumber cores.
@@ -419,8 +422,7 @@ impl Port {
         self.peers.iter().fold(self.tagged_balance, balance).wrapping_sub(settled)
     }
 
-    /// Collective calls so far, modulo 2^32: equal on all ranks after a run that
-    /// went well.
+    /// Collective calls so far, modulo 2^32: equal on all ranks after a run that went well.
     pub(crate) fn calls(&self) -> u32 {
         self.calls as u32
     }
@@ -476,9 +478,8 @@ impl Port {
         StartedCall { number, call, sig, at, params }
     }
 
-    /// Starts a point-to-point call, of which `sig` goes on record; the message that
-    /// travels is compared with `wire`, the same for send and receive. It is to be
-    /// [logged](Port::log_call).
+    /// Starts a point-to-point call, of which `sig` goes on record; the message that travels is
+    /// compared with `wire`, the same for send and receive. It is to be [logged](Port::log_call).
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begin_p2p(
         &mut self,
@@ -505,11 +506,10 @@ impl Port {
         unsafe { self.records.as_ref() }.next()
     }
 
-    /// Puts the call that was begun last on record. Before this rank waits for
-    /// anybody in it; but after it has shown or posted something, if that does not
-    /// wait: a fifth of the instructions between one exchange and the next. A peer
-    /// that finds a mismatch before the record waits for that
-    /// ([`is_on_record`](Port::is_on_record)).
+    /// Puts the call that was begun last on record. Before this rank waits for anybody in it; but
+    /// after it has shown or posted something, if that does not wait: a fifth of the instructions
+    /// between one exchange and the next. A peer that finds a mismatch before the record waits for
+    /// that ([`is_on_record`](Port::is_on_record)).
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn log_call(&self, begun: StartedCall) {
         let StartedCall { number, call, sig, at, params } = begun;

@@ -262,7 +262,7 @@ impl Port {
     pub(super) fn usual_looks(&self) -> u32 {
         let may_spin = match self.wait {
             Wait::Spin => true,
-            Wait::Auto => !self.crowded && !looks_little(),
+            Wait::Auto => !self.yields && !looks_little(),
             Wait::Yield | Wait::Park => false,
         };
         if may_spin { super::MANY_LOOKS } else { super::FEW_LOOKS }

@@ -14,19 +14,12 @@ use crate::wait::{
 };
 use std::time::Duration;
 
-/// Looks at the awaited word before anything else is considered; free, since
-/// nobody waits shorter than one line transfer. Where a rank may spin it looks
-/// longer (one to two microseconds) before the wait is announced: an
-/// announcement is a line that the awaited rank's own waits would read, and
-/// so costs transfers on exchanges between distant cores.
-#[cfg(not(any(loom, shuttle)))]
-pub(super) const FEW_LOOKS: u32 = 64;
-#[cfg(not(any(loom, shuttle)))]
-pub(super) const MANY_LOOKS: u32 = 1000;
-#[cfg(any(loom, shuttle))]
-pub(super) const FEW_LOOKS: u32 = 1;
-#[cfg(any(loom, shuttle))]
-pub(super) const MANY_LOOKS: u32 = 1;
+/// Looks at the awaited word before anything else is considered; free, since nobody waits shorter
+/// than one line transfer. Where a rank may spin it looks longer (one to two microseconds) before
+/// the wait is announced: an announcement is a line that the awaited rank's own waits would read,
+/// and so costs transfers on exchanges between distant cores.
+pub(super) const FEW_LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
+pub(super) const MANY_LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 1000 };
 /// Looks at the awaited word at a started call, where ranks outnumber cores.
 pub(super) const LOOKS_CROWDED: u32 = 4;
 
@@ -95,7 +88,8 @@ struct RankSleeper<'a> {
 
 impl RankSleeper<'_> {
     fn patience(&self, wait: Wait) -> Backoff {
-        Backoff::new(wait, self.crowded.then_some(self.what.occasion())).learning()
+        let crowded = self.shared.world().is_crowded_now();
+        Backoff::new(wait, crowded.then_some(self.what.occasion())).learning()
     }
 
     /// Sleeps until the awaited word may have come, unless `over`: the word is there, or never will
@@ -108,12 +102,13 @@ impl RankSleeper<'_> {
         over: &mut dyn Question,
     ) {
         let &RankSleeper { shared, rank, peer, what, event, crowded } = self;
-        let seat = shared.seat(rank);
+        let (seat, world) = (shared.seat(rank), shared.world());
         if !crowded {
             let awaited =
                 if what == For::Anybody { Awaited::Everybody } else { Awaited::Rank(peer) };
             let is_seen = seat.mark().set();
-            let nap = if is_seen { SEEN_NAP } else { nap };
+            let unseen = if world.is_crowded_now() { nap.min(CARRYING_NAP) } else { nap };
+            let nap = if is_seen { SEEN_NAP } else { unseen };
             asleep(|| seat.berth().sleep(awaited, Some(nap.min(longest)), over));
             if !is_seen {
                 seat.mark().clear();
@@ -121,7 +116,6 @@ impl RankSleeper<'_> {
             return;
         }
         let longest = nap.min(longest);
-        let world = shared.world();
         let (me, own) = (shared.member(rank), shared.group(rank));
         let mut alone =
             |over: &mut dyn Question| patience.spin_alone(world.cores(), me, world.ranks(), over);
@@ -245,10 +239,10 @@ impl Port {
         // Of two ranks everything is between the two.
         let what = if self.size() == 2 { For::Peer } else { what };
         let event = if what == For::All(Phase::Gates) { self.episode } else { self.calls };
-        let Port { shared, peers, rank, run, wait, crowded, .. } = self;
-        let (shared, at) = (&**shared, &mut peers[peer]);
-        let waiter = Waiter { shared, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
+        let &mut Port { ref shared, ref mut peers, rank, run, wait, crowded, .. } = self;
+        let (waiter, at) = (Waiter { shared, rank, run, wait, crowded }, &mut peers[peer]);
         let result = waiter.wait_long(peer, (what, event), since, &mut || ready.look(at));
+        self.yields = self.shared.world().is_crowded_now();
         if since.is_none() {
             self.set_looks();
         }
@@ -287,11 +281,10 @@ impl Waiter<'_> {
     /// that the thread has started. Whether `ready` was so after one of them.
     #[cfg(not(loom))]
     fn give_way(&self, occasion: Occasion, ready: &mut dyn Question) -> bool {
-        let Waiter { shared, rank, wait, crowded, .. } = self;
-        if !crowded || *wait != Wait::Auto {
+        let (world, me) = (self.shared.world(), self.shared.member(self.rank));
+        if self.wait != Wait::Auto || !world.is_crowded_now() {
             return false;
         }
-        let (world, me) = (shared.world(), shared.member(*rank));
         for _ in 0..TURNS {
             world.carry_on(me);
             if !give_way(occasion) {
@@ -315,14 +308,18 @@ impl Waiter<'_> {
         since: Option<u64>,
         ready: &mut dyn Question,
     ) -> Result<(), Stop> {
-        #[cfg(not(loom))]
-        if since.is_none() && self.give_way(what.occasion(), ready) {
-            return Ok(());
-        }
         let Waiter { shared, rank, run, wait, crowded } = self;
         let sleeper = RankSleeper { shared, rank: *rank, peer, what, event, crowded: *crowded };
         let world = shared.world();
         let (me, it) = (shared.member(*rank), shared.member(peer));
+        #[cfg(not(loom))]
+        {
+            world.perhaps_return();
+            world.perhaps_look_at_cores(me, false);
+            if since.is_none() && self.give_way(what.occasion(), ready) {
+                return Ok(());
+            }
+        }
         let by_any = what == For::Anybody;
         let awaited = if by_any { ANYBODY } else { it };
         let mut carried = world.carry_on(me);
@@ -335,11 +332,6 @@ impl Waiter<'_> {
                 world.edges(me, present.map(|other| shared.member(other)))
             }
         };
-        #[cfg(not(loom))]
-        {
-            world.perhaps_return();
-            world.perhaps_bind(me, false);
-        }
         let mut patience = sleeper.patience(*wait);
         let (mut rounds, mut has_napped) = (0_u32, false);
         let result = loop {
@@ -411,7 +403,7 @@ impl Waiter<'_> {
                 let mut over = || ready.ask() || is_over();
                 #[cfg(not(loom))]
                 {
-                    world.perhaps_bind(me, true);
+                    world.perhaps_look_at_cores(me, true);
                     if !crowded {
                         world.perhaps_roam();
                     }
@@ -498,9 +490,8 @@ impl Port {
         result.ok_or(Stop::Poisoned)
     }
 
-    /// Gives up: ends the run for everybody, declares this rank gone, and
-    /// returns when no peer can reach its memory any more. From then on the
-    /// port is dead.
+    /// Gives up: ends the run for everybody, declares this rank gone, and returns when no peer can
+    /// reach its memory any more. From then on the port is dead.
     ///
     /// This makes unwinding safe while peers hold addresses of this rank's slices. It waits for
     /// slow peers to reach a call or to return; `run` has to wait for them anyway.
@@ -534,8 +525,7 @@ impl Port {
             // is in `debts`, and a peer's latest settles those before it.
             let owed = self.debts.iter().rev().find(|debt| debt.0 == peer).map(|debt| debt.1);
             let call = self.open;
-            let crowded = self.crowded;
-            let (rank, run, wait) = (me, self.run, self.wait);
+            let (rank, run, wait, crowded) = (me, self.run, self.wait, self.crowded);
             let waiter = Waiter { shared: &shared, rank, run, wait, crowded };
             let endpoint = &mut self.peers[peer];
             waiter.wait_to_the_end(peer, &mut || {
