@@ -205,6 +205,7 @@ impl PayloadKind {
         match self.bytes() {
             Some(bytes) if bytes.is_multiple_of(size.max(1)) => (bytes / size.max(1)).to_string(),
             Some(bytes) => format!("{bytes} bytes"),
+            None if size == 0 => format!("more than {brief}"),
             None if self == PayloadKind::COPIED => format!("{} to {eager}", brief + 1),
             None => format!("more than {eager}"),
         }

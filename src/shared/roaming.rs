@@ -173,13 +173,15 @@ impl TeamState {
         let has_own = |it, mask: &[usize]| cores.unit(it).is_some_and(|own| mask.contains(&own));
         let is_free = |it, mask: &[usize]| mask.len() >= ranks || has_own(it, mask);
         let has_room = |it| cfg!(shuttle) || mask(it).is_none_or(|mask| is_free(it, &mask));
-        cores.follow(ranks, |has_shrunk| {
+        cores.follow(|has_shrunk| {
             let is_news = has_shrunk || !has_room(rank) || !has_room(other);
-            let masks = is_news.then(|| (0..ranks).map(mask).collect::<Option<Vec<_>>>());
-            let mut units = masks??.concat();
+            // The others have room wherever these are, or no thread.
+            let narrow = || (0..ranks).filter_map(mask).filter(|mask| mask.len() < ranks);
+            let masks: Vec<_> = is_news.then(narrow)?.collect();
+            let mut units = masks.concat();
             units.arrange();
             units.dedup();
-            Some(units.len())
+            Some(units.len() < masks.len())
         });
     }
 

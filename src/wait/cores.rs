@@ -81,16 +81,13 @@ impl Cores {
         self.are_shared || self.have_shrunk.load(Relaxed)
     }
 
-    /// Finds out whether `ranks` ranks, none of which shared its core, have enough `units` now: the
-    /// closure gets whether they had too few, and gives none if that is still so.
+    /// Finds out whether ranks, none of which shared its core, have too few units now: the closure
+    /// gets whether they had, and gives none if that is still so.
     #[cfg_attr(loom, allow(dead_code))] // Of teams only.
-    pub(crate) fn follow(&self, ranks: usize, units: impl FnOnce(bool) -> Option<usize>) {
+    pub(crate) fn follow(&self, too_few: impl FnOnce(bool) -> Option<bool>) {
         let before = self.have_shrunk.load(Relaxed);
         // Only if it is news: all ranks read the line.
-        if !self.are_shared
-            && let Some(units) = units(before)
-            && (units < ranks) != before
-        {
+        if !self.are_shared && too_few(before) == Some(!before) {
             self.have_shrunk.store(!before, Relaxed);
         }
     }

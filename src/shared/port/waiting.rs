@@ -404,7 +404,7 @@ impl Waiter<'_> {
                 #[cfg(not(loom))]
                 {
                     world.perhaps_look_at_cores(me, true);
-                    if !crowded {
+                    if !crowded && !world.is_crowded_now() {
                         world.perhaps_roam();
                     }
                 }
