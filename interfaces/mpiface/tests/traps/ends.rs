@@ -83,25 +83,25 @@ fn faults_of_other_kinds_end_in_time_too() {
         let at = |call: &str| format!("MPI_{call} at faults.c:");
         differ(&program, how, odd, &at(call), &at(others));
     }
-    // Each rank's length is another.
-    let broadcast = "MPI_Bcast at faults.c:";
-    fail(&program, "broadcast", 1, &["calls of one collective differ:", broadcast, broadcast]);
+    fail(&program, "broadcast", 1, &["calls of one collective differ:", "MPI_Bcast at faults.c:"]);
     fail(&program, "scatter", 15, &["MPI_Scatter at faults.c:", "16 bytes are given, and 12 are"]);
     let waits = |rank: usize, call: &str| format!("rank {rank} waits in MPI_{call} at faults.c:");
-    for (how, calls) in [
-        ("cross", ["Barrier", "Barrier", "Barrier"]),
-        ("received", ["Finalize", "Recv", "Recv"]),
-        ("tag", ["Finalize", "Recv", "Finalize"]),
-        ("master", ["Recv", "Recv", "Recv"]),
-        ("circle", ["Wait", "Wait", "Wait"]),
-        ("ssend", ["Ssend", "Ssend", "Ssend"]),
-        ("neighbour", ["Sendrecv", "Sendrecv", "Sendrecv"]),
-        ("waitall", ["Waitall", "Waitall", "Waitall"]),
-        ("waitany", ["Waitany", "Waitany", "Waitany"]),
-        ("probe", ["Probe", "Finalize", "Finalize"]),
+    // These are told as soon as two cannot go on, wherever the third is.
+    let all = &[0, 1, 2][..];
+    for (how, sure, calls) in [
+        ("cross", &all[1..2], ["Barrier", "Barrier", "Barrier"]),
+        ("received", &all[..1], ["Finalize", "Recv", "Recv"]),
+        ("tag", &all[..2], ["Finalize", "Recv", "Finalize"]),
+        ("master", all, ["Recv", "Recv", "Recv"]),
+        ("circle", all, ["Wait", "Wait", "Wait"]),
+        ("ssend", all, ["Ssend", "Ssend", "Ssend"]),
+        ("neighbour", all, ["Sendrecv", "Sendrecv", "Sendrecv"]),
+        ("waitall", all, ["Waitall", "Waitall", "Waitall"]),
+        ("waitany", all, ["Waitany", "Waitany", "Waitany"]),
+        ("probe", all, ["Probe", "Finalize", "Finalize"]),
     ] {
-        let words = [0, 1, 2].map(|rank| waits(rank, calls[rank]));
-        fail(&program, how, 1, &words.each_ref().map(String::as_str));
+        let words: Vec<_> = sure.iter().map(|&rank| waits(rank, calls[rank])).collect();
+        fail(&program, how, 1, &words.iter().map(String::as_str).collect::<Vec<_>>());
     }
 }
 
