@@ -204,12 +204,12 @@ impl Script {
     pub(crate) fn must_fail(&self, p: usize) -> bool {
         let Some((_, at, fault)) = self.fault else { return false };
         let (act, kind) = (&self.acts[at], self.acts[at].kind);
-        let is_own = [Exchange, Tagged].contains(&kind) && act.number.is_multiple_of(p);
+        let to_others = [Exchange, Tagged, Collective(Operation::Shift)];
+        let is_own = to_others.contains(&kind) && act.number.is_multiple_of(p);
         let is_met = act.comm == 0 && p > 1 && kind != Drop && !is_own;
-        let is_barrier = kind == While && is_overlapped_barrier(act);
         let has_elements = is_met
             && ![Collective(Operation::Barrier), Split, Started].contains(&kind)
-            && !is_barrier;
+            && !(kind == While && is_overlapped_barrier(act));
         match fault {
             Fault::Panic => true,
             Fault::PanicInside(calls) => {
